@@ -5,8 +5,8 @@
 
 namespace reprobench {
 
-// Returns true if every step was done. Any throw on the way becomes the failure of result.json, beside the request; one
-// that ends in std::terminate does too, and then the process exits with kFailedExit (last_words.hpp).
+// Returns true if every step was done. Any exception on the way becomes the failure in result.json, which lies beside
+// the request. So does one that ends in std::terminate; the process then exits with kFailedExit (last_words.hpp).
 // Throws only if the result itself cannot be written.
 bool run_attempt(const std::filesystem::path& request_path, const std::filesystem::path& data_folder);
 

@@ -1,5 +1,5 @@
-// For tests: the CPU, of which a test plays one part otherwise. Their sources include ATen/core/Tensor.h first, since
-// headers here have none of LibTorch.
+// For tests: a device that is the CPU; a test overrides one part of it. Test sources include ATen/core/Tensor.h first,
+// since headers here include none of LibTorch's.
 #pragma once
 
 #include <memory>

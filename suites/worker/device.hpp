@@ -1,8 +1,8 @@
-// Where the tensors of a run live, how steps are timed there, and how what they computed comes back.
+// The device of a run: where its tensors live, how steps are timed there, and how their results come back.
 //
 // On a GPU the host only queues work. Marks are therefore events in the queue, and loss and digests of a step are read
-// back while the next steps run: nothing here waits until a pending object is asked. On the CPU everything has happened
-// when the call returns. One thread, one device a process.
+// back while the next steps run. Nothing here waits until the result of a pending object is taken. On the CPU all work
+// is done when a call returns. A process has one device, which one thread uses.
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ namespace reprobench {
 
 class DeviceKernels;
 
-// What the device's allocator says; -1 where there is none to ask.
+// The counters of the device's allocator; -1 where there is no allocator to ask.
 struct DeviceMemory {
   std::int64_t allocated_bytes = -1;
   std::int64_t reserved_bytes = -1;
@@ -46,8 +46,8 @@ struct StepTimes {
   std::chrono::steady_clock::time_point ended;  // when the device passed the last mark, not when the host heard of it
 };
 
-// What has just ended. A step of several micro-batches comes by `forwarded` and `differentiated` as often as it has
-// them.
+// The part of a step that has just ended. A step of several micro-batches has `forwarded` and `differentiated` once for
+// each of them.
 enum class StepMark { begin, loaded, forwarded, differentiated, reduced, updated };
 
 class StepTimer {
@@ -57,7 +57,7 @@ class StepTimer {
   virtual StepTimes take() = 0;          // from `begin` to the last mark; waits until the device has passed that
 };
 
-// Adds what lies between two marks to the phase that ends with the second.
+// Adds the time between two marks to the phase that ends with the second one, `ended`.
 void add_phase(StepTimes& times, StepMark ended, std::int64_t duration_ns);
 
 struct Readback {
@@ -68,7 +68,7 @@ struct Readback {
 class PendingReadback {
  public:
   virtual ~PendingReadback() = default;
-  virtual Readback take() = 0;  // once; waits for the device
+  virtual Readback take() = 0;  // call it once; waits for the device
 };
 
 // Work that was recorded once and is launched whole.
@@ -78,11 +78,12 @@ class RecordedWork {
   virtual void replay() = 0;
 };
 
-// One that has nothing to wait for.
+// A pending readback that has nothing to wait for.
 std::unique_ptr<PendingReadback> finished(Readback readback);
 
-// What a piece of work came to. `kernels`, in order: on a GPU by the names that their library gave them; on the CPU the
-// innermost operators of LibTorch, then the calls of oneDNN and MKL (library_calls.hpp). Empty where nothing can watch.
+// The kernels that a piece of work ran, in order. On a GPU they have the names that their library gave them. On the CPU
+// they are the innermost operators of LibTorch, then the calls of oneDNN and MKL (library_calls.hpp). Empty where
+// nothing can watch.
 struct WatchedWork {
   std::vector<std::string> kernels;
   std::string unheard;  // why calls of a library may be missing; empty where none is known to be
@@ -100,23 +101,23 @@ class ComputeDevice {
   // later work may overwrite them.
   virtual std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) = 0;
 
-  // Of one tensor, found where it lies; both wait for the device.
+  // Digest and sketch of one tensor, computed where it lies; both wait for the device.
   virtual Digest digest(const at::Tensor& tensor) = 0;
   virtual Sketch sketch(const at::Tensor& tensor) = 0;
 
-  // Whether steps are to be recorded, as the options it was opened with say.
+  // Whether steps are to be recorded, by the options that the device was opened with.
   virtual bool records_steps() const = 0;
 
   // Records what `work` queues, without running it. All its tensors keep their places: a replay reads and writes the
   // same memory. Throws RunFailure "unsupported" on the CPU.
   virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) = 0;
 
-  // How many steps may be under way before the oldest is waited for.
+  // How many steps may be under way before the host waits for the oldest.
   virtual std::size_t steps_in_flight() const = 0;
 
   virtual DeviceMemory memory() const = 0;
 
-  // What other allocations may still take where tensors lie: of the card, or of the host.
+  // The memory that other allocations may still take where tensors lie: that of the card, or of the host.
   virtual std::int64_t free_bytes() const = 0;
 
   // This project's own kernels, and the stream (CUstream, as a bare pointer) that the run's work goes to; null on the
@@ -124,10 +125,10 @@ class ComputeDevice {
   virtual DeviceKernels* kernels() { return nullptr; }
   virtual void* stream() const { return nullptr; }
 
-  // Runs `work` to its end, watched.
+  // Runs `work` to its end and returns the kernels that it ran.
   virtual WatchedWork launched_by(const std::function<void()>& work) = 0;
 
-  // What the fingerprint says of a GPU; empty on the CPU.
+  // The facts of a GPU for the fingerprint; empty on the CPU.
   virtual DeviceFacts facts() const = 0;
 };
 
@@ -136,11 +137,12 @@ struct DeviceOptions {
   bool unified_memory = false;  // tensors lie in memory that GPU and host share, no more than the card has free
 };
 
-// Throws RunFailure "unsupported" where both are asked for: a capture allows no allocation of managed memory.
+// The options that `settings` ask for. Throws RunFailure "unsupported" if both are asked for: a capture allows no
+// allocation of managed memory.
 DeviceOptions device_options_of(const Settings& settings);
 
-// "cpu", or a class of GPU such as "sm_90", of which this process must see one. Throws RunFailure: "unsupported" where
-// this worker was built without CUDA, and the causes of suites/worker/cuda/cuda_failure.hpp.
+// Opens "cpu", or a class of GPU such as "sm_90", of which this process must see one. Throws RunFailure: "unsupported"
+// where this worker was built without CUDA, and the causes of suites/worker/cuda/cuda_failure.hpp.
 std::unique_ptr<ComputeDevice> open_device(const std::string& name, const DeviceOptions& options);
 
 // Every GPU this process sees; empty without one. `problem` says why there is none where CUDA was built in.
@@ -148,7 +150,7 @@ std::vector<DeviceFacts> visible_devices(std::string& problem);
 
 std::unique_ptr<ComputeDevice> open_cpu();
 
-// What a fingerprint says of the device: nothing of the CPU, and of a GPU what two cards of one model share.
+// The facts of the device for a fingerprint. The CPU has none; a GPU has those that two cards of one model share.
 std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device);
 
 }  // namespace reprobench

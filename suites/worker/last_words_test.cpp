@@ -1,4 +1,4 @@
-// Ends of a process that nobody can catch, each in a child process: what they leave behind.
+// Ends of a process that no code can catch, each in a child process: the result that they leave behind.
 #include "suites/worker/last_words.hpp"
 
 #include <csignal>

@@ -1,5 +1,5 @@
-// What a model sees of a step, and how what it shows reaches the trace and the replay. Blocks are computed again in the
-// backward pass where the knob `gradient_checkpointing` asks for that; a trace shows them once.
+// The step as a model sees it. Tensors that the model shows go from here to the trace and the replay. Blocks are
+// computed again in the backward pass where the knob `gradient_checkpointing` asks for that; a trace shows them once.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace reprobench {
 
 class LoopContext final : public StepContext {
  public:
-  // Of that replica; one context serves one thread.
+  // The context of one replica; used by one thread.
   explicit LoopContext(Training& run, int replica = 0);
 
   const ModelPreset& preset() const override { return run_.plan.preset; }
@@ -32,7 +32,8 @@ class LoopContext final : public StepContext {
   void enter_round(std::int64_t round) { micro_batch_ = run_.layout().number(replica_, round); }
   const Batch& batch() const { return run_.batches.micro_batch(micro_batch_); }
 
-  // After a forward pass. Throws RunFailure "unsupported" where blocks were to be computed again and there were none.
+  // Call it after a forward pass. Throws RunFailure "unsupported" if blocks were to be computed again but the model has
+  // none.
   void check_blocks() const;
 
  private:

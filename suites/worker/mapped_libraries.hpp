@@ -1,4 +1,4 @@
-// The shared libraries really in this process, from /proc/self/maps: what was declared or linked does not matter.
+// The shared libraries really in this process, from /proc/self/maps, whatever was declared or linked.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a training will take of this host's memory, from what its model writes down of a step
-// (models/activation_tape.hpp) and from this process as it is: nothing is allocated.
+// Predicts how much of this host's memory a training will take, without allocating it. It uses what the model writes
+// down of a step (models/activation_tape.hpp), and this process as it is.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@
 
 namespace reprobench {
 
-// `process_bytes`: anonymous memory of a worker that has trained nothing.
+// `process_bytes` is the anonymous memory of a worker that has trained nothing.
 AttemptMemory memory_need(const CellRequest& request, std::span<const Model* const> all, std::int64_t process_bytes);
 
-// Of the requests in a file, a JSON list of them, by this process. Throws ContractError.
+// Predictions by this process for the requests in a file, which is a JSON list. Throws ContractError.
 MemoryPredictions predict_memory(const std::filesystem::path& requests);
 
 }  // namespace reprobench

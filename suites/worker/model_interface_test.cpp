@@ -1,5 +1,5 @@
-// What a model may have beyond the shipped ones: several fields of a batch, several outputs, buffers, frozen
-// parameters, every optimizer and schedule. On the throw-away model of ci/examples, which has one of everything.
+// Features of the model interface, whether shipped models have them or not: several fields of a batch, several outputs,
+// buffers, frozen parameters, every optimizer and schedule. The throw-away model of ci/examples has one of each.
 #include <cmath>
 #include <map>
 #include <set>

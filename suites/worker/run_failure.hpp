@@ -14,9 +14,9 @@ class RunFailure : public std::runtime_error {
       : std::runtime_error(detail), cause_(std::move(cause)), waited_for_(waited_for), calls_differ_(calls_differ) {}
 
   const std::string& cause() const { return cause_; }
-  // Of a collective that did not end: the rank that this one waited for.
+  // For a collective that did not end: the rank that this one waited for.
   std::optional<int> waited_for() const { return waited_for_; }
-  bool calls_differ() const { return calls_differ_; }  // that rank makes another call than the others
+  bool calls_differ() const { return calls_differ_; }  // whether that rank makes another call than the others
 
  private:
   std::string cause_;

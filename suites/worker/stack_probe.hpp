@@ -1,4 +1,4 @@
-// What this process really runs on: the fingerprint of results and of `describe`.
+// The stack that this process really runs on, as the fingerprint of results and of `describe`.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ std::string cpu_capability();
 // The BLAS this process has loaded: "mkl" (inside LibTorch), "openblas", "blis", "atlas", "netlib" or "unknown".
 std::string loaded_blas();
 
-// What follows `key` in LibTorch's configuration text, up to a comma, a bracket or the end of the line.
+// The text that follows `key` in LibTorch's configuration text, up to a comma, a bracket or the end of the line.
 std::string config_value(const std::string& config, const std::string& key);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// What recording costs a training: the same steps with and without it, in turn, in one process.
+// The cost of recording for a training: the same steps with and without it, in turn, in one process.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ struct RecordedCase {
   std::int64_t batch_size;
   std::int64_t steps;  // at least 2
   Recorded recorded;
-  const char* what;  // is recorded, for people
+  const char* what;  // the name of `recorded`, for people
 };
 
 // Time of a step in ns, the mean of a run's; one value a pair, whose sides were measured one after the other.
@@ -32,19 +32,19 @@ struct RecordingCost {
 using ClockNs = double (*)();
 
 double process_cpu_ns();  // of all threads: other work on a shared machine does not count
-double monotonic_ns();    // what a GPU takes is nobody's CPU time
+double monotonic_ns();    // for a GPU, whose time is no CPU time
 
-// Both sides `pairs` times, which of them is first taking turns. A step's time is a long run less one of a single step,
-// which takes set-up, header and final line out; when a run ends its device has ended, too. Writes into `folder`.
-// Throws what run_training throws.
+// Measures both sides `pairs` times; they take turns in being first. The time of a step comes from a long run less a
+// run of a single step, which takes set-up, header and final line out. When a run ends, its device has ended too.
+// Writes into `folder`. Throws what run_training throws.
 RecordingCost recording_cost(const RecordedCase& one, const std::string& device, const std::filesystem::path& folder,
                              const std::filesystem::path& data_folder, int pairs, ClockNs clock);
 
 double median(std::vector<double> values);
 
 // {"device", "device_name", "torch", "cases": [{"workload", "batch_size", "steps", "recorded", "step_off_ns": [..],
-// "step_on_ns": [..]}]} of root digests and of every tensor, as the loop records them. Wall time: only on a quiet
-// machine do these numbers say anything. `device` as in a request.
+// "step_on_ns": [..]}]}. The cases record root digests or every tensor, as the loop does. Times are wall time, which
+// says something only on a quiet machine. `device` is as in a request.
 nlohmann::json measure_recording_costs(const std::string& device, const std::filesystem::path& data_folder);
 
 }  // namespace reprobench

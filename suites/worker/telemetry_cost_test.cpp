@@ -1,4 +1,5 @@
-// What recording costs: which side is measured when, how a step's time is made of runs, and that only one side records.
+// The cost of recording: which side is measured when, how a step's time is made of runs, and that only one side
+// records.
 #include "suites/worker/telemetry_cost.hpp"
 
 #include <fstream>

@@ -13,11 +13,12 @@
 
 namespace reprobench {
 
-// `off` only to weigh what recording costs (telemetry_cost.hpp): no trace, no digests. `unwatched` only to show what
-// the pass behind the last step (watched_pass.hpp) leaves as it is: all but that pass.
+// `off`: no trace and no digests, only to measure the cost of recording (telemetry_cost.hpp). `unwatched`: everything
+// but the pass after the last step (watched_pass.hpp), only to test what that pass leaves as it is.
 enum class Telemetry { on, unwatched, off };
 
-// Where models and data sets are found by name: among those CMake found, or a test's own; and who knows the layouts.
+// Where models and data sets are found by name: among those CMake found, or a test's own. `make_parallelism` knows the
+// layouts.
 struct WorkloadTables {
   std::span<const Model* const> models = reprobench::models();
   std::span<const DataSetRow> data_sets = reprobench::data_sets();
@@ -26,8 +27,8 @@ struct WorkloadTables {
 
 using OpenDevice = std::unique_ptr<ComputeDevice> (*)(const std::string& name, const DeviceOptions& options);
 
-// Runs the request and fills in `result` as it goes, so that after a throw it says how far the run came. Writes
-// FOLDER/trace.jsonl. Throws RunFailure with its cause, or whatever LibTorch throws.
+// Runs the request and fills in `result` as it goes, so that `result` says how far the run came even after a throw.
+// Writes FOLDER/trace.jsonl. Throws RunFailure with its cause, or whatever LibTorch throws.
 void run_training(const CellRequest& request, const std::filesystem::path& folder,
                   const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry = Telemetry::on,
                   OpenDevice open = &open_device, const WorkloadTables& tables = {});
@@ -36,7 +37,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
 // RunFailure "interrupted". Safe in a signal handler.
 void request_stop();
 
-// Whether that was asked since the last call.
+// Whether a stop was requested since the last call.
 bool take_stop_request();
 
 }  // namespace reprobench

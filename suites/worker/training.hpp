@@ -1,5 +1,5 @@
-// The parts of a training, in the order they are made: what stands further down reads what stands above, and goes
-// before it. The train loop owns one; its steps work on the parts.
+// The parts of a training, in the order they are made: each may read the parts above it, and is destroyed before them.
+// The train loop owns one training; its steps work on the parts.
 #pragma once
 
 #include <filesystem>
@@ -28,8 +28,8 @@
 
 namespace reprobench {
 
-// What the request comes to in this process. Whatever can be refused before memory is taken and before ranks meet is
-// refused in making one, so that no rank waits for one that will not come.
+// The request as this process carries it out. Whatever can be refused before memory is taken and before ranks meet is
+// refused while the plan is made. So no rank waits for one that will not come.
 struct TrainingPlan {
   Settings settings;
   Layout layout;
@@ -46,9 +46,9 @@ TrainingPlan plan_training(const CellRequest& request, CellResult& result, OpenD
                            const WorkloadTables& tables);
 
 struct Training {
-  // Meets the other ranks, goes on from a checkpoint or a replay's state where the request says so, and begins the
-  // trace. `rank_folder` is this rank's. Throws RunFailure; facts found before are in `result` all the same. Request
-  // and result must outlive it.
+  // Meets the other ranks, resumes from a checkpoint or a replay's state where the request says so, and begins the
+  // trace. `rank_folder` is this rank's. Throws RunFailure; facts found before that are in `result` all the same.
+  // Request and result must outlive it.
   Training(const CellRequest& request, const std::filesystem::path& rank_folder,
            const std::filesystem::path& data_folder, CellResult& result, OpenDevice open, const WorkloadTables& tables);
 

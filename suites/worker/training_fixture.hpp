@@ -1,4 +1,4 @@
-// For tests: trainings of one rank in this process, and what they leave in their traces.
+// For tests: trainings of one rank in this process, and their traces.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// One step of a training: forward and backward pass of each micro-batch, one gradient out of all of them, whether it is
-// finite, clipping, the update. In which order the passes are done, and by whom, the training's layout says
-// (parallelism/parallelism.hpp). Phases are timed as they end. On a device that records, the fourth step is recorded
-// and later ones launch it.
+// One step of a training: forward and backward pass of each micro-batch, one gradient from all of them, the check that
+// it is finite, clipping, the update. The training's layout decides in which order the passes are done, and who does
+// them (parallelism/parallelism.hpp). Phases are timed as they end. On a device that records, the fourth step is
+// recorded and later ones launch it.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 namespace reprobench {
 
 struct StepOutcome {
-  Outputs outputs;                   // of several micro-batches the last one's
+  Outputs outputs;                   // with several micro-batches, those of the last one
   std::unique_ptr<at::Tensor> loss;  // the mean over all of them
   std::int64_t data_wait_ns = 0;
   std::optional<double> grad_norm = {};  // before clipping, where the step clips
   bool is_clipped = false;
-  std::optional<double> loss_scale = {};        // where that is dynamic
-  std::optional<ExchangeTimes> exchanged = {};  // where that goes on beside the backward pass
+  std::optional<double> loss_scale = {};        // where the scale is dynamic
+  std::optional<ExchangeTimes> exchanged = {};  // where the exchange overlaps the backward pass
   bool is_skipped = false;                      // nothing was updated, because a gradient is not finite
   std::unique_ptr<StepTimer> timer;
 
@@ -30,12 +30,12 @@ struct StepOutcome {
   StepOutcome(StepOutcome&& from) noexcept;
 };
 
-// In fp32 or wider, in which a loss is summed up.
+// The outputs in fp32 or wider, in which a loss is summed up.
 Outputs widened(Outputs outputs);
 
 class TrainingSteps {
  public:
-  // Of a run that begins with `first_step`; `run` must outlive this.
+  // The steps of a run that begins with `first_step`; `run` must outlive this.
   TrainingSteps(Training& run, std::int64_t first_step);
   ~TrainingSteps();
 
@@ -59,7 +59,7 @@ class TrainingSteps {
   Training& run_;
   std::int64_t first_step_;
   std::vector<std::unique_ptr<Replica>> replicas_;
-  std::vector<at::Tensor> losses_;  // of each of this rank's micro-batches, from its forward pass on
+  std::vector<at::Tensor> losses_;  // one for each of this rank's micro-batches, from its forward pass on
   std::unique_ptr<RecordedWork> work_;
 };
 

@@ -1,4 +1,5 @@
-// What computes the steps of real trainings, on any CPU and stack: relations, no readings.
+// Which library code computes the steps of real trainings. The tests check relations that hold on any CPU and stack, no
+// measured values.
 #include "suites/worker/watched_pass.hpp"
 
 #include <algorithm>

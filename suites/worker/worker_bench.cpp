@@ -1,6 +1,6 @@
-// What recording costs: CPU time a step with and without it, interleaved in one process. CPU time, so that other work
-// on a shared machine does not count; not Google Benchmark, because the two sides must alternate. And what an update
-// costs by itself in both layouts of the optimizer's state.
+// Measures the cost of recording: CPU time of a step with and without it, interleaved in one process. It is CPU time so
+// that other work on a shared machine does not count, and not Google Benchmark because the two sides must alternate. It
+// also measures an update by itself in both layouts of the optimizer's state.
 //
 //   worker_bench DATA_DIR [PART]     workload, what is recorded, median CPU time of a step without and with it, median
 //   ratio; for `update` the medians of an update per tensor and flat, and their ratio

@@ -1,4 +1,4 @@
-// What a result says of whatever was thrown.
+// The failure in a result, for whatever was thrown.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace reprobench {
 
-// `thrown` is no null pointer. The first line of its text alone: LibTorch appends a stack trace of the worker, which
-// differs between runs and explains nothing.
+// `thrown` must not be null. Only the first line of its text is kept: LibTorch appends a stack trace of the worker,
+// which differs between runs and explains nothing.
 WorkerFailure failure_of(const std::exception_ptr& thrown, std::int64_t steps_completed);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// For tests: a model that does in all things as another one, for a test that changes or watches one of them. Whoever
-// includes this includes <ATen/core/Tensor.h> before.
+// For tests: a model that behaves like another one; a test overrides the part that it changes or watches. Include
+// <ATen/core/Tensor.h> before this header.
 #pragma once
 
 #include <span>
