@@ -1,10 +1,10 @@
 // A checkpoint: the whole state of a training between two steps, in one safetensors file, whatever the layout of its
-// ranks: one of another number of ranks, or stage of ZeRO, takes from it what it holds.
+// ranks. A training with another number of ranks, or stage of ZeRO, takes from the file the parts that its ranks hold.
 //
-// Tensors: parameters and buffers under their names, what the optimizer keeps of a parameter as NAME.exp_avg and so on,
-// a dynamic loss scale and its steps without a skip, in the types they have in the run. Metadata: the steps done, which
-// are the position in the data and in the learning rates; the seed, which with the step is the whole state of our
-// random numbers (they are keyed); the optimizer's numbers; the chain of digests; how many ranks wrote it; whose it is;
+// Tensors, in the types they have in the run: parameters and buffers under their names; the optimizer's state of a
+// parameter as NAME.exp_avg and so on; a dynamic loss scale and its steps without a skip. Metadata: the steps done,
+// which are the position in the data and in the learning rates; the seed, which with the step is the whole state of our
+// random numbers (they are keyed); the optimizer's numbers; the chain of digests; how many ranks wrote it; its owner;
 // and a checksum over all of that and every tensor. Files are written beside their name, synced and renamed, so one
 // that is there is complete or was damaged later.
 #pragma once
@@ -26,7 +26,7 @@ namespace reprobench {
 
 class TrainState;
 
-// Whose state it is: a run goes on only from a checkpoint that agrees in all of these.
+// The training that a state belongs to: a run resumes only from a checkpoint that agrees in all of these.
 struct CheckpointOwner {
   std::string model;
   std::string preset;
@@ -36,22 +36,22 @@ struct CheckpointOwner {
 
 struct CheckpointPosition {
   std::int64_t steps_done = 0;
-  Digest chain;            // of all ranks: chain_of_ranks()
-  std::string written_by;  // nonce
-  std::int64_t ranks = 1;  // that wrote it together
+  Digest chain;            // the chain of all ranks: chain_of_ranks()
+  std::string written_by;  // the nonce of the attempt
+  std::int64_t ranks = 1;  // how many wrote it together
 };
 
-// Why a file is not gone on from; what() begins with a word: "unreadable" (which a cut file is), "changed", "foreign".
+// Why no run resumes from a file; what() begins with a word: "unreadable" (such as a cut file), "changed", "foreign".
 class CheckpointRefused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// `tensors`: all of them whole, on the host, in any order. Returns its checksum.
+// `tensors` are all tensors of the state, whole, on the host, in any order. Returns the checksum of the file.
 Digest write_checkpoint(const std::filesystem::path& path, const NamedTensors& tensors, const OptimizerNumbers& numbers,
                         const CheckpointOwner& owner, const CheckpointPosition& position);
 
-// What restore() leaves as it is, to plant a fault; usually nothing.
+// The parts that restore() leaves as they are, to plant a fault; usually none.
 struct LeftOut {
   bool parameters = false;
   bool optimizer = false;
@@ -68,7 +68,7 @@ class Checkpoint {
 
   const CheckpointPosition& position() const { return position_; }
   const Digest& checksum() const { return checksum_; }
-  // What this rank holds of the state, from the file.
+  // Overwrites the part of the state that this rank holds by the file's.
   void restore(TrainState& state, const LeftOut& left_out) const;
   const at::Tensor& tensor(const std::string& name) const;
 

@@ -1,10 +1,11 @@
-// The checkpoints of a run (contract/checkpoint.hpp): when one is due, which stay, and from which one the run goes on;
-// and, by the knob `gathered_weights`, files of weights alone beside them.
-// For a run that asks for none every member does nothing.
+// The checkpoints of a run (contract/checkpoint.hpp): when one is due, which are kept, and from which one the run
+// resumes. The knob `gathered_weights` adds files of weights alone beside them. For a run that asks for no checkpoints
+// every member does nothing.
 //
-// The ranks of a training have one checkpoint together, written by rank 0 in a folder that all of them see. What only
-// one may decide they exchange: from which file to go on, which each of them has to find whole and its own, by the same
-// checksum, and whether to stop. So no rank goes on from another file than the others, or stops after another step.
+// The ranks of a training have one checkpoint together, written by rank 0 in a folder that all of them see. Decisions
+// that must be the same on all ranks are exchanged: from which file to resume, and whether to stop. Each rank has to
+// find that file whole and its own, by the same checksum. So no rank resumes from another file than the others, or
+// stops after another step.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ namespace reprobench {
 class ComputeDevice;
 class Parallelism;
 
-// Of a run, all of which must outlive its checkpoints.
+// The parts of a run that its checkpoints use; all must outlive the checkpoints.
 struct CheckpointedRun {
   const Model& model;
   const ModelPreset& preset;
@@ -38,27 +39,29 @@ struct CheckpointedRun {
 
 class Checkpoints {
  public:
-  // Where the request says so, puts the newest whole checkpoint of this run into its state; those that are newer and
-  // not whole, or another run's, are on record with the reason. Everything is written into `result` as it happens.
-  // Throws RunFailure "bad_request" for a fault that does not fit, or weights to be written beside no checkpoint.
+  // If the request says so, puts the newest whole checkpoint of this run into its state. Newer ones that are not whole,
+  // or another run's, are on record with the reason. Everything is written into `result` as it happens. Throws
+  // RunFailure "bad_request" for a fault that does not fit, or for weights that are to be written where no checkpoint
+  // is.
   Checkpoints(const CellRequest& request, const Digest& workload, const CheckpointedRun& run, CellResult& result);
 
-  // Of the steps before the first one: the workload's digest, or what the checkpoint says.
+  // The chain of the steps before the first one: the workload's digest, or the checkpoint's.
   const Digest& chain_before() const { return chain_before_; }
   std::int64_t first_step() const { return first_step_; }
   const std::optional<ResumedFrom>& resumed() const { return resumed_; }
 
-  // Which step's batch a step loads: its own, but for a planted fault.
+  // The step whose batch a step loads: its own, except with a planted fault.
   std::int64_t data_step(std::int64_t step) const { return step - forgotten_steps_; }
 
   bool are_written() const { return asked_.has_value(); }
   bool is_due(std::int64_t step) const;
 
-  // Whether any rank was asked to stop, the same answer on all of them; of a run without checkpoints whether this one
-  // was, since such a run exchanges nothing more than its step does.
+  // Whether any rank was asked to stop, with the same answer on all of them. Without checkpoints it is only whether
+  // this rank was, since such a run exchanges nothing beyond its step.
   bool stops_if(bool is_asked) const;
 
-  // By every rank, each with its chain. Throws RunFailure "unsupported" if buffers are not the same on all of them.
+  // Called by every rank, each with its chain. Throws RunFailure "unsupported" if buffers are not the same on all of
+  // them.
   void write(std::int64_t step, const Digest& chain);
 
  private:
@@ -83,7 +86,7 @@ class Checkpoints {
   TrainState& state_;
   Parallelism& parallelism_;
   ComputeDevice& device_;
-  std::optional<HalfType> gathered_;  // of the weights that are written beside each
+  std::optional<HalfType> gathered_;  // the type of the weights written beside each
   CellResult& result_;
   Digest chain_before_;
   std::int64_t first_step_ = 1;
