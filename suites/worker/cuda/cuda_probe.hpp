@@ -7,14 +7,14 @@
 
 namespace reprobench {
 
-// What LibTorch's CUDA part says of its build, the architectures it has code for among it. Needs a GPU.
+// The description that LibTorch's CUDA part gives of its build, with the architectures it has code for. Needs a GPU.
 std::string cuda_build_text();
 
-// The one GPU that the coordinator shows a process, the first of those it sees. Throws RunFailure with the cause if
-// there is none.
+// The facts of the one GPU that the coordinator shows a process, which is the first that it sees. Throws RunFailure
+// with the cause if there is none.
 DeviceFacts first_device();
 
-// Of the device with this index in this process. Throws RunFailure.
+// The facts of the device with this index in this process. Throws RunFailure.
 DeviceFacts probe_device(int index);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Digests of tensors on the GPU, and one number, fetched while later work runs: a kernel reads each tensor where it
-// lies and 16 bytes for every 64 KiB come back.
+// Digests of tensors on the GPU, and one number, fetched while later work runs. A kernel reads each tensor where it
+// lies, and 16 bytes for every 64 KiB come back.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class ReadbackQueue {
   ReadbackQueue(const ReadbackQueue&) = delete;
   ReadbackQueue& operator=(const ReadbackQueue&) = delete;
 
-  // Queued in LibTorch's current stream. The queue must outlive what it returns. Throws DeviceError.
+  // Queues the readback in LibTorch's current stream. The queue must outlive the returned object. Throws DeviceError.
   std::unique_ptr<PendingReadback> begin(std::span<const at::Tensor> tensors, const at::Tensor& scalar);
 
   DeviceKernels& kernels() { return kernels_; }

@@ -1,4 +1,4 @@
-// Work captured into a CUDA graph.
+// Captures work into a CUDA graph.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// The current stream must not be the default one. Throws whatever `work` throws, out of capture mode.
+// The current stream must not be the default one. Throws whatever `work` throws, after capture mode was left.
 std::unique_ptr<RecordedWork> capture_graph(const std::function<void()>& work);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
 // Digest and sketch of single tensors in a GPU's memory, by this project's kernels: for traces of every tensor, which
-// would otherwise carry all of them to the host.
+// would otherwise copy all tensors to the host.
 #pragma once
 
 #include "kernels/digest/digest_device.hpp"
@@ -16,8 +16,8 @@ class TensorContents {
   // `kernels` outlives it.
   explicit TensorContents(DeviceKernels& kernels) : digest_(kernels), sketch_(kernels) {}
 
-  // The same bits as digest_of and sketch_of (tensor_record.hpp) of the tensor's copy on the host. Both wait for what
-  // the current stream holds.
+  // Both return the same bits as digest_of and sketch_of (tensor_record.hpp) for the tensor's copy on the host. Both
+  // wait for the work in the current stream.
   Digest digest(const at::Tensor& tensor);
   Sketch sketch(const at::Tensor& tensor);
 

@@ -1,8 +1,9 @@
-// The blocks behind unified memory: kept by size and used again, because making shared memory takes as long as a small
-// step, and never more of them than the card had free.
+// The blocks behind unified memory. They are kept by size and used again, because making shared memory takes as long as
+// a small step. Together they never take more than the card had free.
 //
-// Managed pages take memory of the card only once they are touched, so what is free says nothing about blocks that were
-// given out a moment ago. What bounds them is therefore what is held in all, against what was free before the first.
+// Managed pages take memory of the card only once they are touched, so the free memory says nothing about blocks that
+// were given out a moment ago. Therefore the sum of all blocks held is bounded, by the memory that was free before the
+// first.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +18,19 @@
 
 namespace reprobench {
 
-// Where blocks come from. Each throws RunFailure.
+// The source of blocks. Each function throws RunFailure.
 struct ManagedMemory {
   std::function<std::size_t()> free_bytes;  // of the card, at this moment
   std::function<void*(std::size_t bytes)> allocate;
   std::function<void(void* block)> release;
 };
 
-// Any thread may call it: backward runs on one of LibTorch's own.
+// Any thread may call it: backward passes run on a thread of LibTorch's own.
 class UnifiedBlocks {
  public:
   explicit UnifiedBlocks(ManagedMemory source) : source_(std::move(source)) {}
 
-  // At least this many bytes. Blocks that nobody uses are released before it throws RunFailure "cuda_oom".
+  // Returns a block of at least this many bytes. Unused blocks are released before it throws RunFailure "cuda_oom".
   void* take(std::size_t wanted_bytes);
   void give_back(void* block);
 
@@ -45,7 +46,7 @@ class UnifiedBlocks {
   ManagedMemory source_;
   mutable std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> unused_;
-  std::map<void*, std::size_t> sizes_;  // of those in use
+  std::map<void*, std::size_t> sizes_;  // of the blocks in use
   std::optional<std::size_t> limit_bytes_;
   DeviceMemory memory_{0, 0, 0, 0};
 };
