@@ -35,12 +35,12 @@ class BatchMaker {
 
   // This rank's samples of a step, in order.
   std::vector<std::int64_t> samples(std::int64_t step);
-  Digest order_digest(std::int64_t steps);  // of all ranks
+  Digest order_digest(std::int64_t steps);  // the order of all ranks
 
-  // Of the sequences of a step; 0: all samples are as fields() has them.
+  // The length of the sequences of a step; 0: all samples are as fields() has them.
   std::int64_t length(std::int64_t step) const { return lengths_ ? lengths_->of_step(step) : 0; }
 
-  // Writes one field of `samples` at that length, one after the other.
+  // Writes one field of `samples` at that length, sample after sample.
   void write(std::span<const std::int64_t> samples, std::size_t field, std::int64_t length, std::byte* to) const;
   void make(std::int64_t step, LoadedBatch& batch);
   std::size_t sample_bytes(std::size_t field, std::int64_t length) const;
