@@ -1,4 +1,4 @@
-// Faults that last from their step to the end of the run, which spoil what is learnt and leave every step sound.
+// Faults that last from their step to the end of the run, which spoil the learning and leave every single step sound.
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
 #include "suites/worker/run_failure.hpp"

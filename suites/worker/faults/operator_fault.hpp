@@ -1,5 +1,5 @@
 // Planted faults inside LibTorch's operators: a call's outputs are replaced by what a faulty or merely different
-// implementation would give. One row of the table in operator_fault.cpp a kind.
+// implementation would give. Each kind is one row of the table in operator_fault.cpp.
 #pragma once
 
 #include <cstdint>
