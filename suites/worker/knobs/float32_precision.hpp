@@ -1,6 +1,6 @@
-// The TF32 switch of LibTorch, which has had three spellings: one setter a library, precisions by word (2.9),
+// The TF32 switch of LibTorch, which has had three forms: one setter for each library, precisions by word (2.9),
 // precisions by enumerator (2.10 and later). Releases that have both kinds throw in the middle of a product where the
-// two disagree ("a mix of the legacy and new APIs"), so both are set, and here only.
+// two disagree ("a mix of the legacy and new APIs"). So both are set, and only here.
 #pragma once
 
 #include <string>

@@ -13,7 +13,8 @@ namespace reprobench {
 
 struct KnobRow {
   const Knob& (*knob)();
-  // Sets `value` and returns what it came to. `all` are the settings of every knob, for those that follow another.
+  // Sets `value` and returns the value that took effect. `all` are the settings of every knob, for those that follow
+  // another.
   std::string (*apply)(const std::string& value, const Settings& all);
   KnobSupport (*support)(const Knob& knob);  // of this stack on this host
 };
@@ -25,10 +26,10 @@ std::span<const KnobRow> determinism_knob_rows();  // switches of at::Context
 
 KnobSupport support_everything(const Knob& knob);
 
-// Everything in a worker built with CUDA, else the default alone.
+// Support for every value in a worker built with CUDA, else for the default alone.
 KnobSupport support_gpu_only(const Knob& knob);
 
-// Only the knob's default, for that reason.
+// Support for the knob's default alone, for that reason.
 KnobSupport support_default_only(const Knob& knob, const std::string& reason);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What a knob does inside the worker. The environment variables a knob asks for were set by the coordinator before the
-// process began (contract/knob.hpp); here is what remains, and the check that it took effect.
+// Applies knobs inside the worker. The coordinator set the environment variables that a knob asks for before the
+// process began (contract/knob.hpp). The rest is done here, and the check that it took effect.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 
 namespace reprobench {
 
-// Applies every knob and returns what each came to. Call once, before the first tensor. Throws RunFailure "bad_request"
-// for an unknown knob or value, "unsupported" for a chosen value that this stack or host cannot honour, with the
-// reason.
+// Applies every knob and returns the values that took effect. Call once, before the first tensor. Throws RunFailure
+// "bad_request" for an unknown knob or value, "unsupported" for a chosen value that this stack or host cannot honour,
+// with the reason.
 KnobValues apply_knobs(const KnobValues& requested);
 
-// Values of each knob that this stack honours on this host.
+// For each knob, the values that this stack honours on this host.
 std::vector<KnobSupport> knob_support();
 
 // `preset` with the schedule that `lr_schedule` asks for.
@@ -25,10 +25,10 @@ ModelPreset with_schedule(ModelPreset preset, const Settings& settings);
 // precisions. Throws RunFailure "unsupported" where the stack cannot.
 class AutocastScope {
  public:
-  // LibTorch keeps 16-bit copies of the weights, so that one that is read twice is cast once. They are those of this
-  // step, and dropped at the end. In some releases all threads share them: where several are in a scope, none may drop
-  // what another still reads (which would change the order in which its gradient is added up), and each calls
-  // drop_casts() once all have left theirs.
+  // LibTorch keeps 16-bit copies of the weights, so that a weight that is read twice is cast once. The copies are those
+  // of this step, and are dropped at the end. In some releases all threads share them. If several threads are in a
+  // scope, none may drop a copy that another still reads: that would change the order in which its gradient is added
+  // up. Each then calls drop_casts() once all have left their scopes.
   enum class Casts { dropped, kept };
   AutocastScope(Precision precision, const c10::Device& device, Casts casts = Casts::dropped);
   ~AutocastScope();
