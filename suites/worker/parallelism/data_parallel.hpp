@@ -1,5 +1,5 @@
-// Ranks that each have all of the state and do their own micro-batches: the base of every layout of several ranks; and
-// those of them that exchange gradients while the backward pass goes on.
+// Ranks that each have all of the state and do their own micro-batches: the base of every layout of several ranks. One
+// variant exchanges gradients while the backward pass runs.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ class DataParallel : public Parallelism {
   RankGroup ranks_;
 };
 
-// Of one micro-batch each.
+// Ranks of one micro-batch each, which exchange gradients beside the backward pass.
 class OverlappedDataParallel final : public DataParallel {
  public:
   OverlappedDataParallel(const Layout& layout, TrainState& state, const CellRequest& request,

@@ -1,5 +1,5 @@
-// What every layout has to keep to: in which order a step's passes are done, what is added up, and what ranks hear.
-// That layouts make the bits of one rank is in the tests of each.
+// The rules for every layout: in which order a step's passes are done, what is added up, and what ranks are told. That
+// layouts make the bits of one rank is in the tests of each.
 #include "suites/worker/parallelism/parallelism.hpp"
 
 #include <functional>

@@ -1,9 +1,9 @@
-// Replicas of a training's model in one process, as torch.nn.DataParallel has them: each works on its own part of the
+// Replicas of a training's model in one process, as torch.nn.DataParallel has them. Each works on its own part of the
 // step's batch, with its own copy of the weights, in its own thread. Replica 0 is the training's state itself:
-// gradients become one there, the optimizer steps there, and the others get its new weights.
+// gradients are added up there, the optimizer steps there, and the others get its new weights.
 //
-// Running statistics go the way of torch.nn.DataParallel too: every replica begins a step with replica 0's, and what
-// the others make of them is dropped.
+// Running statistics are handled as in torch.nn.DataParallel too: every replica begins a step with replica 0's, and the
+// changes of the others are dropped.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ namespace reprobench {
 
 class Replicas final : public Parallelism {
  public:
-  // Of a state on the CPU. `fault` may be one of `replica_stale` (the last replica does not get what the update of its
-  // step made) and `replica_gradient_lost` (its gradients of that step are left out of the sum).
+  // The state is on the CPU. `fault` may be one of `replica_stale` and `replica_gradient_lost`. With the first, the
+  // last replica does not get the weights of that step's update; with the second, its gradients of that step are left
+  // out of the sum.
   Replicas(const Layout& layout, TrainState& state, const std::optional<Injection>& fault);
   ~Replicas() override;
 
@@ -51,7 +52,7 @@ class Replicas final : public Parallelism {
   std::optional<Injection> fault_;
   std::int64_t step_ = 0;
   std::vector<Copy> copies_;  // of replica 1 and so on
-  ReplicaThreads threads_;    // end before what they work on goes
+  ReplicaThreads threads_;    // end before the data they work on is destroyed
 };
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Several replicas of the model in one process: the bits of as many ranks, whatever thread is first, and a replica that
-// is left behind.
+// Several replicas of the model in one process: the bits of as many ranks, whatever thread is first, and the fault of a
+// replica that misses an update.
 #include "suites/worker/parallelism/replicas.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Ranks that share out the state, which is sharded, by the stages of ZeRO (ranks/zero_shards.hpp).
+// Ranks over which the state is sharded by the stages of ZeRO (ranks/zero_shards.hpp).
 #pragma once
 
 #include "suites/worker/parallelism/data_parallel.hpp"
@@ -36,13 +36,13 @@ class ZeroStage3 final : public ZeroStage2 {
   bool spread_update(const TensorGuard&) override { return false; }  // the next pass gathers what it reads
 
  private:
-  // What gradients are multiplied by as they are reduced; those of several micro-batches are added up first.
+  // The factor of gradients as they are reduced. It is 0 for several micro-batches, whose gradients are added up first.
   double share_at_once() const { return layout_.accumulated == 1 ? 1.0 / layout_.ranks : 0; }
   void gradient_came(std::size_t parameter);
 
   GatheredParameters gathered_{shards_, state_, share_at_once(), [this](std::size_t i) { gradient_came(i); }};
-  double unscale_ = 1;          // of the backward pass in hand,
-  StepPasses* step_ = nullptr;  // and whose it is
+  double unscale_ = 1;          // of the current backward pass
+  StepPasses* step_ = nullptr;  // the passes that it belongs to
 };
 
 }  // namespace reprobench
