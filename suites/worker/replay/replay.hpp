@@ -1,5 +1,5 @@
-// What a replay (contract/replay.hpp) keeps of a run, beside its trace: states, operator calls, gradients. For a run
-// that is none, every member does nothing.
+// The files that a replay (contract/replay.hpp) keeps of a run, beside its trace: states, operator calls, gradients.
+// For a run that is no replay, every member does nothing.
 #pragma once
 
 #include <filesystem>
@@ -17,15 +17,15 @@ namespace reprobench {
 
 class ReplayRecorder {
  public:
-  // Loads the state to start from, and writes the one before the first step if asked for. Throws RunFailure
-  // "bad_request" for a state that is not this run's. `fault` may be null; it comes before what is recorded.
+  // Loads the state to start from, and writes the state before the first step if that is asked for. Throws RunFailure
+  // "bad_request" for a state that is not this run's. `fault` may be null; it acts before a call is recorded.
   ReplayRecorder(const CellRequest& request, const std::filesystem::path& folder, std::uint64_t seed,
                  const Digest& workload, TrainState& state, OperatorFault* fault);
   ~ReplayRecorder();
   ReplayRecorder(const ReplayRecorder&) = delete;
   ReplayRecorder& operator=(const ReplayRecorder&) = delete;
 
-  // Of the steps before the first one: the workload's digest, or what the loaded state says.
+  // The chain of the steps before the first one: the workload's digest, or the loaded state's.
   const Digest& chain_before() const { return chain_before_; }
 
   // False if every step starts from the same state.
@@ -34,7 +34,9 @@ class ReplayRecorder {
   void begin_step(std::int64_t step);
   void enter_pass(const char* pass);
   void end_module(std::string_view name);
-  TensorMakers* makers() { return recording_ == nullptr ? nullptr : &recording_->makers(); }  // of a recorded step
+  TensorMakers* makers() {
+    return recording_ == nullptr ? nullptr : &recording_->makers();
+  }  // null in unrecorded steps
   void end_step();
   void after_step(std::int64_t step, const Digest& chain);
 

@@ -1,8 +1,8 @@
 // The whole state of a run between two steps, in a safetensors file that any stack's worker and the public Python
-// package can read: parameters and buffers under their names, what the optimizer keeps of a parameter as
-// NAME.exp_avg, NAME.momentum_buffer and so on, and as metadata the steps done (the position in the data and in the
-// learning rates), the seed (the state of our random numbers, which are keyed and hold no other) and the optimizer's
-// numbers, such as the running products of Adam's bias corrections.
+// package can read. Tensors: parameters and buffers under their names; the optimizer's state of a parameter as
+// NAME.exp_avg, NAME.momentum_buffer and so on. Metadata: the steps done (the position in the data and in the learning
+// rates); the seed (our random numbers are keyed and have no other state); and the optimizer's numbers, such as the
+// running products of Adam's bias corrections.
 #pragma once
 
 #include <cstdint>

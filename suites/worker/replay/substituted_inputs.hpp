@@ -1,8 +1,8 @@
-// Values that operator calls of one run made, kept for a replay of another that is to go on with them.
+// Values that operator calls of one run made, kept for a replay of another run that is to use them in place of its own.
 //
-// Two runs diverge at a layer norm that one of them rounds otherwise; from there on every call takes other values, and
-// nobody can say whether a GELU further on computes the same. Given the first run's values call by call, it takes what
-// that run's GELU took, and what it makes of them is its own.
+// Two runs diverge at a layer norm that one of them rounds differently. From there on every call takes other values,
+// and nobody can say whether a GELU further on computes the same. Given the first run's values call by call, the second
+// run's GELU takes the same inputs as the first run's, and its result is its own.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ namespace reprobench {
 
 struct OperatorCall;
 
-// Values of one step by digest. Held until the step has ended: as many bytes as whoever asked for them counted.
+// Keeps values of one step by digest, until the step has ended. They take as many bytes as the one who asked for them
+// counted.
 class ValueKeeper {
  public:
   ValueKeeper(const KeptValues& asked, std::filesystem::path file);
@@ -47,14 +48,15 @@ class ValueKeeper {
 
 class ValueSubstitution {
  public:
-  // Throws RunFailure "bad_request" for a file that is no whole one, or that holds a value under another's digest.
+  // Throws RunFailure "bad_request" for a file that is incomplete, or that holds a value under another's digest.
   explicit ValueSubstitution(const SubstitutedInputs& inputs);
   ~ValueSubstitution();
 
   std::int64_t step() const { return step_; }
 
-  // Writes what the call is to give over what it made, and returns the outputs it has written. What is not in the file,
-  // or is of another type or shape, stays as it was made; so does what several elements share the memory of.
+  // Overwrites the outputs of a call by the values that it is to give, and returns the outputs it has overwritten. An
+  // output stays as it was made if it is not in the file, has another type or shape, or if several of its elements
+  // share memory.
   std::vector<at::Tensor> substitute(const OperatorCall& call, const OperatorRecord& record) const;
 
  private:
