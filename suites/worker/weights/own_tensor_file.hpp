@@ -1,5 +1,5 @@
-// A safetensors file of the user's, read once from front to back: everything that was read is in its digest, so what is
-// used is what is hashed.
+// A safetensors file of the user's, read once from front to back. Everything that is read goes into its digest, so the
+// bytes used are the bytes hashed.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,21 @@ namespace reprobench {
 
 class OwnTensorFile {
  public:
-  // Reads the head. Throws RunFailure "input_changed" for what is no whole safetensors file: it was one when the cell
-  // was planned.
+  // Reads the head. Throws RunFailure "input_changed" if it is no complete safetensors file, since it was one when the
+  // cell was planned.
   explicit OwnTensorFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const { return path_; }
   const std::vector<SafetensorsEntry>& tensors() const { return tensors_; }  // by name
 
-  // A part of a tensor: the tensor, which of its bytes is the first, and the bytes, whole elements of them.
+  // Takes a part of a tensor: the tensor, the offset of the first byte in it, and the bytes, which are whole elements.
   using Take = std::function<void(const SafetensorsEntry&, std::uint64_t, std::span<const std::byte>)>;
 
-  // Hands over every tensor in the order of the file, in parts of at most 1 MiB. Once. Throws as the constructor.
+  // Hands over every tensor in the order of the file, in parts of at most 1 MiB. Call it once. Throws as the
+  // constructor.
   void read(const Take& take);
 
-  // Of the whole file, once it has been read.
+  // The SHA-256 of the whole file, once it has been read.
   std::string sha256() { return sha_.finish(); }
 
  private:
