@@ -11,11 +11,11 @@ class Tensor;
 
 namespace reprobench {
 
-// Without a distance to fp64 yet.
+// The record of a tensor, without a distance to fp64 yet.
 CallOutput record_of(const std::string& name, const at::Tensor& tensor);
 
-// `exact` is what the call made in fp64. Elements that are not finite on one side alone are counted and left out of the
-// distance, which is relative to what is finite in `exact`.
+// Adds the distance to `exact`, the result of the call in fp64. Elements that are not finite on one side alone are
+// counted and left out of the distance, which is relative to the finite part of `exact`.
 void hold_against(const at::Tensor& exact, const at::Tensor& made, CallOutput& output);
 
 }  // namespace reprobench

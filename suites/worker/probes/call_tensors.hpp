@@ -1,5 +1,5 @@
-// What the tensors of declared calls hold that a file of the user's gives (`from 'NAME'`). Read once for all calls of a
-// list; only those that a call names stay in memory, in the types and shapes that the file has.
+// The values of declared calls' tensors that come from a file of the user's (`from 'NAME'`). The file is read once for
+// all calls of a list; only those that a call names stay in memory, in the types and shapes that the file has.
 #pragma once
 
 #include <map>
@@ -18,13 +18,13 @@ namespace reprobench {
 
 class CallTensors {
  public:
-  // Throws RunFailure: "bad_request" for calls that name tensors where the workload names no file, "input_changed" for
-  // a file that is not the one planned, "input_refused" for a tensor that it has not as a call declares it, and for a
-  // truth value that is neither 0 nor 1.
+  // Throws RunFailure. "bad_request" is for calls that name tensors where the workload names no file, "input_changed"
+  // for a file that is not the one planned. "input_refused" is for a tensor that the file does not have as a call
+  // declares it, and for a truth value that is neither 0 nor 1.
   CallTensors(const WorkloadRequest& workload, const std::vector<DeclaredCall>& calls);
   ~CallTensors();
 
-  // Row-major, on the CPU; the caller copies. Of a tensor that has `from`.
+  // The values of a tensor that has `from`: row-major, on the CPU; the caller must copy them.
   const at::Tensor& holding(const DeclaredTensor& declared) const;
 
  private:

@@ -17,7 +17,7 @@ namespace reprobench {
 struct CapacityFinding {
   std::int64_t verified_bytes = 0;
   std::int64_t wrong_words = 0;
-  std::string first_wrong;  // sentence; empty if none
+  std::string first_wrong;  // a sentence; empty if none is wrong
 };
 
 // Blocks of 8-byte words, `bytes` in all, rounded down to whole blocks.
@@ -26,7 +26,7 @@ std::vector<at::Tensor> allocate_blocks(const c10::Device& device, std::int64_t 
 // Every word becomes its own index among all words, or the complement of that.
 void write_addresses(std::vector<at::Tensor>& blocks, bool complemented);
 
-// Reads all of them back. Words are compared on the device.
+// Reads all words back and compares them on the device.
 CapacityFinding verify_addresses(const std::vector<at::Tensor>& blocks, bool complemented);
 
 }  // namespace reprobench

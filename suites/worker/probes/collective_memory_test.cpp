@@ -1,5 +1,6 @@
-// What a collective needs while it is measured, against what this process was seen to take, and who is told that it is
-// too much. Ranks are threads of this process, so its memory is all ranks' together.
+// The memory that a collective is estimated to need while it is measured, against the memory that this process was seen
+// to take; and which ranks are told that it is too much. Ranks are threads of this process, so its memory is all ranks'
+// together.
 #include <fstream>
 
 #include <ATen/core/Tensor.h>

@@ -1,11 +1,11 @@
-// What ranks do together. Calls are timed one by one in blocks: before a block every rank prepares numbers of its own
-// for each call and all meet, after it every result is held against what it must be, element by element. So each time
-// that counts is the time of a right result, and no checking falls between calls. Then numbers whose sum depends on the
-// order of summation are added again and again: an order that changes between calls, ranks, processes or stacks shows
-// in bits.
+// The probe of collectives. Calls are timed one by one in blocks. Before a block every rank prepares numbers of its own
+// for each call, and all ranks meet. After it every result is compared with the expected one, element by element. So
+// each time that counts is the time of a right result, and no checking falls between calls. Then numbers whose sum
+// depends on the order of summation are added again and again: an order that changes between calls, ranks, processes or
+// stacks shows in bits.
 //
-// Tensors lie where the group's do. A call of a device is timed by the device's clock, one of the host by the host's;
-// either time is that of one call alone, which has ended before the next begins.
+// Tensors lie where the group's do. A call on a device is timed by the device's clock, a call on the host by the
+// host's. Either time is that of one call alone, which has ended before the next begins.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,8 +1,8 @@
-// What passes between two GPUs of one process: may either reach the other's memory, how many bytes a second go one way
-// and both ways at once, and how long does a small copy take.
+// Copies between two GPUs of one process. The probe tells whether either can reach the other's memory, how many bytes a
+// second go one way and both ways at once, and how long a small copy takes.
 //
-// Every copy carries whole numbers that no other copy carries, into memory that held something else, and every element
-// that arrived is compared with what the host had sent, which came by another way.
+// Every copy carries whole numbers that no other copy carries, into memory that held something else. Every element that
+// arrived is compared with the numbers that the host had sent, which came by another way.
 #include <array>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// What the probe of two devices measures, between two places in the host's memory that play them.
+// The measurements of the probe of two devices, between two places in the host's memory that play them.
 #include <algorithm>
 #include <chrono>
 #include <set>

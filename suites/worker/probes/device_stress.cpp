@@ -1,5 +1,5 @@
-// The same product for as long as the preset says. Every result is compared with the first, bit for bit: whoever
-// computes the same twice must get the same twice, so a single flipped bit is a defect of the device (or of its
+// The same product for as long as the preset says. Every result is compared with the first, bit for bit. The same
+// computation must give the same result each time, so a single flipped bit is a defect of the device (or of its
 // memory).
 #include <algorithm>
 

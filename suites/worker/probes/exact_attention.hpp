@@ -1,4 +1,4 @@
-// Attention to hold others against.
+// Attention to compare other implementations with.
 #pragma once
 
 namespace at {

@@ -11,10 +11,11 @@
 
 namespace reprobench {
 
-// Threads of that grid, in which a draw of at least as many elements runs: 256 a block, as many blocks as fit at once.
+// The threads of that grid, in which a draw of at least as many elements runs: 256 a block, as many blocks as fit at
+// once.
 std::int64_t random_grid_threads(int multiprocessors, int threads_per_multiprocessor);
 
-// What `at::rand` of `count` fp32 elements gives on a card with that grid, as the first draw after seeding.
+// The numbers that `at::rand` of `count` fp32 elements gives on a card with that grid, as the first draw after seeding.
 std::vector<float> predicted_uniform(std::uint64_t seed, std::int64_t grid_threads, std::int64_t count);
 
 }  // namespace reprobench

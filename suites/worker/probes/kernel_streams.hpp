@@ -9,8 +9,8 @@ namespace reprobench {
 
 class ProbeRun;
 
-// Streams, the sum in a fixed order and the digest over arrays of `bytes` each, labelled `library: reprobench`. GPU
-// only.
+// Measures the streams, the sum in a fixed order and the digest over arrays of `bytes` each, labelled `library:
+// reprobench`. Only on a GPU.
 void measure_kernel_streams(ProbeRun& run, std::int64_t bytes, const std::string& size);
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
 // How a library did a convolution, a product or attention, told from the names of the kernels it launched. The names
-// are no contract of any library: what nothing here recognises stays without a word, and the names are kept beside it.
+// are no contract of any library: a kernel that nothing here recognises has no algorithm, and its name is kept on
+// record.
 #pragma once
 
 #include <span>
@@ -8,10 +9,10 @@
 
 namespace reprobench {
 
-// "winograd", "implicit_gemm", "flash" ...; empty where no kernel gives it away.
+// The algorithm, "winograd", "implicit_gemm", "flash" ...; empty where no kernel tells it.
 std::string_view library_algorithm(std::span<const std::string> kernels);
 
-// Where that is empty: the reason, in a few words. `unheard`: WatchedWork's.
+// The reason, in a few words, why library_algorithm() is empty. `unheard` is WatchedWork's.
 std::string why_not_told(std::span<const std::string> kernels, const std::string& unheard);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Matrix products of random numbers, checked against fp64 and then timed: what the probe device_compute is made of, and
-// what a training's speed is held against (gemm_peak.hpp).
+// Matrix products of random numbers, checked against fp64 and then timed: the probe device_compute consists of them,
+// and a training's speed is compared with them (gemm_peak.hpp).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct ProductDtype {
 };
 std::span<const ProductDtype> product_dtypes();
 
-// TF32 for the one dtype that means it, IEEE again afterwards.
+// Turns TF32 on for the one dtype that means it; afterwards products are IEEE again.
 class Tf32Scope {
  public:
   explicit Tf32Scope(bool on);
@@ -32,7 +32,7 @@ class Tf32Scope {
   Tf32Scope& operator=(const Tf32Scope&) = delete;
 };
 
-// (rows, depth) by (depth, columns): 2 rows columns depth operations.
+// A product of (rows, depth) by (depth, columns), which takes 2 rows columns depth operations.
 struct ProductShape {
   std::int64_t rows;
   std::int64_t columns;
@@ -44,8 +44,8 @@ struct ProductShape {
 // {64, 32} -> "64x32".
 std::string shape_text(std::initializer_list<std::int64_t> extents);
 
-// Measures `gemm` of one shape in each of `dtypes`; `through_libraries`: on a GPU by cuBLASLt itself too, without
-// LibTorch between.
+// Measures `gemm` of one shape in each of `dtypes`. With `through_libraries`, a GPU also does it by cuBLASLt itself,
+// without LibTorch between.
 void measure_products(ProbeRun& run, const ProductShape& shape, std::span<const ProductDtype> dtypes,
                       bool through_libraries);
 

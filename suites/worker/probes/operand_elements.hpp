@@ -1,4 +1,4 @@
-// Single elements of an operand, and what an order of summation is asked and checked with.
+// Single elements of an operand, and the numbers that are put into it to find and check an order of summation.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@ class Tensor;
 
 namespace reprobench {
 
-// What a question puts into an operand of one type.
+// The numbers that a question puts into an operand of one type.
 struct OrderNumbers {
-  double huge;  // takes in all ones that are added to it
+  double huge;  // absorbs all ones that are added to it
   double one;   // what counts as 1
   double tiny;  // 1 + e, whose square loses its last bit when it is rounded; 0: no square does
-  int largest;  // so many ones are told apart by a result of this type
+  int largest;  // a result of this type counts this many ones exactly
 };
 
 OrderNumbers order_numbers(const at::Tensor& tensor);
 
-// Row-major by its shape, wherever its strides put it; on the CPU, of a floating-point type.
+// These access an element by its row-major index, whatever the strides, of a floating-point tensor on the CPU.
 void set_element(const at::Tensor& tensor, std::int64_t element, double value);
 double element_of(const at::Tensor& tensor, std::int64_t element);
 
-// All of them, row-major.
+// All elements, row-major.
 std::vector<double> plain_values(const at::Tensor& tensor);
 
-// Bell-shaped, of full precision in the tensor's type, each times a power of two that goes with its place if they are
-// to be of many sizes. The same on every stack.
+// Bell-shaped random numbers, of full precision in the tensor's type and the same on every stack. If they are to be of
+// many sizes, each is multiplied by a power of two that depends on its place.
 at::Tensor random_operand(const at::Tensor& as, std::uint64_t seed, const std::string& name, bool of_many_sizes);
 
 }  // namespace reprobench

@@ -1,6 +1,5 @@
-// Operator calls one by one, each at the shapes its list gives: digests of what it makes, forward and backward, and the
-// distance to the same call in fp64. Whoever holds two stacks' records against each other learns from which shapes on
-// their bits differ.
+// Operator calls one by one, each at the shapes its list gives: digests of its results, forward and backward, and the
+// distance to the same call in fp64. A comparison of two stacks' records shows from which shapes on their bits differ.
 #include <algorithm>
 #include <cmath>
 #include <utility>

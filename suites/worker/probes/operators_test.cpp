@@ -1,4 +1,4 @@
-// Single operator calls on the CPU: what is on record of them, and what a planted fault changes.
+// Single operator calls on the CPU: their records, and what a planted fault changes in them.
 #include <algorithm>
 
 #include <ATen/core/Tensor.h>

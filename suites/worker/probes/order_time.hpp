@@ -1,4 +1,4 @@
-// What ends the search for an order of summation, wherever in it that is noticed.
+// Ends the search for an order of summation, from wherever in it the reason is noticed.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
-// An AOTInductor package of the user's against eager: the same weights, drawn by Philox as every training's are, and
-// the same batches go through the model's own operators and through the package. Either result is held against fp64 and
-// then timed; whether the bits are equal is on record.
+// An AOTInductor package of the user's, compared with eager. The same weights, drawn by Philox as every training's are,
+// and the same batches go through the model's own operators and through the package. Either result is compared with
+// fp64 and then timed; whether the bits are equal is on record.
 #include <algorithm>
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
-// What is refused before a package runs, and what is made of one that runs: of functions that play one, on the CPU.
-// ci/package_test.sh runs real ones.
+// Packages that are refused before they run, and the measurements of those that run. Functions play the packages, on
+// the CPU. ci/package_test.sh runs real ones.
 #include <algorithm>
 #include <fstream>
 #include <functional>

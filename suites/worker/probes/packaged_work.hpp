@@ -1,5 +1,5 @@
-// Of which model, preset and batch a package is. Nothing in its compiled code says it, so its maker does, in its
-// metadata:
+// The model, preset and batch size that a package was made of. Its compiled code does not tell them, so its maker
+// writes them into its metadata:
 //   reprobench.model "mlp", reprobench.preset "base", reprobench.batch_size "32", reprobench.inputs "input": the fields
 //   of a batch that are its arguments, in order, with commas between them.
 #pragma once
@@ -27,13 +27,13 @@ struct PackagedWork {
 
 std::string listed(const std::vector<std::string>& names);  // "`input`, `label`"
 
-// Throws RunFailure "input_refused" for one that says nothing, or what is none of ours, "unsupported" for a model that
-// no package can be of.
+// Reads these from the metadata. Throws RunFailure "input_refused" if it does not have them, or names a model or preset
+// that is none of ours; "unsupported" for a model that cannot be packaged.
 PackagedWork packaged_work_of(const ForwardPackage& package);
 
-// Every weight of the model must be in the package with its shape and type, and every number in the package must be one
-// of them; its tables of integers and truth values are its own. Throws RunFailure "input_refused" with all that do not
-// fit.
+// Checks that every weight of the model is in the package with its shape and type, and that the package has no other
+// floating-point numbers. Tables of integers and truth values are the package's own. Throws RunFailure "input_refused"
+// with all constants that do not fit.
 void check_constants(const ForwardPackage& package, const std::map<std::string, at::Tensor>& weights,
                      const std::string& file);
 

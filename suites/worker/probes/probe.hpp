@@ -14,7 +14,7 @@ class PeerLink;
 class ProbeRun;
 class RankGroup;
 
-// One file each.
+// Each probe has a file of its own.
 void probe_device_smoke(ProbeRun& run);
 void probe_device_memory(ProbeRun& run);
 void probe_device_peer(ProbeRun& run);
@@ -24,14 +24,14 @@ void probe_collectives(ProbeRun& run);
 void probe_operators(ProbeRun& run);
 void probe_package(ProbeRun& run);
 
-// What the probe `device_peer` measures, between whatever devices.
+// The measurements of the probe `device_peer`, between any two devices.
 void measure_peer_link(ProbeRun& run, PeerLink& link);
-// `package`, with whatever computes as one.
+// The probe `package`, with anything that computes like a package.
 void measure_package(ProbeRun& run, ForwardPackage& package);
-// `collectives` between ranks that have met; what each does follows from where their group's tensors lie.
+// The probe `collectives` between ranks that have met. Its work depends on where the tensors of their group lie.
 void measure_collectives(ProbeRun& run, RankGroup& ranks);
 
-// Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. `data_folder`: of the models'
+// Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. `data_folder` has the models'
 // data. Throws RunFailure with its cause, or whatever LibTorch throws.
 void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result,
                const std::filesystem::path& data_folder = {});

@@ -1,4 +1,4 @@
-// What probes are made of: bounds, references, signatures, patterns.
+// The parts of probes: bounds, references, signatures, patterns.
 #include <algorithm>
 #include <cmath>
 

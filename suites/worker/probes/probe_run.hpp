@@ -31,44 +31,44 @@ using Labels = std::map<std::string, std::string>;
 struct Correctness {
   bool right = false;
   std::string finding = {};              // what is wrong with it, or what was seen
-  std::optional<double> error_rel = {};  // against fp64, with its bound
+  std::optional<double> error_rel = {};  // distance to fp64, with its bound
   std::optional<double> bound_rel = {};
-  std::string digest = {};  // of a result whose bits are held against other runs'
+  std::string digest = {};  // of a result whose bits are compared with other runs'
 };
 
-// Equal in every element, or the number and place of those that are not.
+// Right if all elements are equal; else it has the number and place of those that are not.
 Correctness equal_to(const at::Tensor& result, const at::Tensor& expected);
 
-// Relative L2 distance of `result` to `exact` (fp64) within the bound.
+// Right if the relative L2 distance of `result` to `exact` (fp64) is within the bound.
 Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double bound_rel);
 
-// That distance, once it is known.
+// The same for a distance that is known already.
 Correctness within(double error_rel, double bound_rel);
 
-// What a probe hands over to be checked and timed.
+// An operation that a probe hands over to be checked and timed.
 struct Operation {
   std::string name;  // a row of contract/probe.cpp, which gives the unit
   Labels labels = {};
   double amount = 1;  // of one call: bytes moved, floating-point operations, or (unit ns) dependent steps
   std::function<at::Tensor()> work;                            // does it once and returns its result
   std::function<Correctness(const at::Tensor& result)> check;  // of that result
-  bool shows_algorithm = false;  // a library chooses how it is done: told in measure_then_watch(), not known elsewhere
-  bool is_of_many = false;       // operations, each done its own way: what ran is shown, and no one word for it
-  // The time of so many calls, in ns, where they are not all in the run's own queue; else empty.
+  bool shows_algorithm = false;  // a library chooses how: told in measure_then_watch(), not known elsewhere
+  bool is_of_many = false;       // many operations, each done its own way: kernels are shown, no algorithm
+  // The time of `calls` calls in ns, if they are not all in the run's own queue; else empty.
   std::function<double(std::int64_t calls)> time = {};
   bool until_seen = false;  // a call is timed until the host has seen it done, by the host's clock
-  // What its error against fp64 may be by each algorithm. `check` is done before the algorithm is known and takes the
-  // bound of "", the widest; once it was told, the error has to keep its own.
+  // The bound for the error against fp64, by algorithm. `check` runs before the algorithm is known and takes the bound
+  // of "", the widest. Once the algorithm is known, the error has to keep within that one's bound.
   std::function<double(std::string_view algorithm)> bound_of = {};
 };
 
-// Holds the error of what was done by `measurement.algorithm` to that algorithm's bound: beyond it the result is wrong,
-// and the samples are of nothing.
+// Checks the error of a measurement against the bound of `measurement.algorithm`. Beyond that bound the result is
+// wrong, and the samples mean nothing.
 void hold_to_algorithm(const Operation& operation, ProbeMeasurement& measurement);
 
 class ProbeRun {
  public:
-  // All references must outlive it. `folder`: the rank's; `data_folder`: of probes that read a model's data.
+  // All references must outlive the run. `folder` is the rank's; `data_folder` is for probes that read a model's data.
   ProbeRun(const CellRequest& request, std::filesystem::path folder, ComputeDevice& device, TraceWriter& trace,
            CellResult& result, std::filesystem::path data_folder = {});
   ProbeRun(const ProbeRun&) = delete;
@@ -83,60 +83,61 @@ class ProbeRun {
   std::uint64_t seed() const { return settings_.seed; }
   bool on_cpu() const { return request_.device == "cpu"; }
 
-  // Random numbers that are the same on every stack: of variance 1, or whole and within +-8, whose sums and small
-  // multiples are exact in fp32 in any order. fp32 on the device; a GPU draws many itself, the same bits.
+  // Random numbers that are the same on every stack, in fp32 on the device. They have variance 1, or are whole and
+  // within +-8; sums and small multiples of whole ones are exact in fp32 in any order. A GPU draws large tensors
+  // itself, with the same bits.
   at::Tensor random_normal(const std::string& name, const std::vector<std::int64_t>& shape) const;
   at::Tensor random_whole(const std::string& name, std::int64_t count) const;
 
-  // Checks it, and if it is right takes the samples that were asked for. An operation that LibTorch does not implement
-  // becomes a measurement that says so. Throws RunFailure "interrupted" between samples if the worker was asked to
-  // stop.
+  // Checks the operation and, if it is right, takes the samples that were asked for. An operation that LibTorch does
+  // not implement becomes a measurement that says so. Throws RunFailure "interrupted" between samples if the worker was
+  // asked to stop.
   void measure(const Operation& operation);
 
-  // Runs `operations` twice: once they are measured, then each is done once more while the kernels it launches are
-  // watched. All of the second come after all of the first, because a profiler that was attached once slows launches
-  // from then on.
+  // Runs `operations` twice: first they are measured, then each is done once more while the kernels it launches are
+  // watched. All watching comes after all measuring, because a profiler that was attached once slows launches from then
+  // on.
   void measure_then_watch(const std::function<void()>& operations);
 
-  // Does `work` once more, watched, and notes how a library did it, or why that is not known. On a GPU a profiler slows
-  // what is timed afterwards.
+  // Does `work` once more, watched, and notes how a library did it, or why that is not known. On a GPU, the profiler
+  // slows all work that is timed afterwards.
   void tell_algorithm(const std::function<at::Tensor()>& work, ProbeMeasurement& measurement);
 
-  // In the second of those, where nothing is checked and references are not needed.
+  // Whether operations are being watched: then nothing is checked, and references are not needed.
   bool watching() const { return phase_ == Phase::watching; }
 
-  // Something that was seen rather than timed here: one sample, in the operation's unit. `began_ns` (now_ns()) if it is
-  // a time that somebody else took since then.
+  // Adds a value that was seen rather than timed here, as one sample in the operation's unit. `began_ns` (now_ns()) is
+  // the beginning of a time that something else measured from then to now.
   void observe(const std::string& operation, const Labels& labels, double value, const Correctness& correctness,
                std::optional<std::int64_t> began_ns = std::nullopt);
 
   void cannot(const std::string& operation, const Labels& labels, const std::string& why);
 
-  // Time of `calls` calls, one after the other: on the device, between two points of its queue.
+  // The time of `calls` calls, one after the other, measured between two points of the device's queue.
   double time_ns(const std::function<at::Tensor()>& work, std::int64_t calls);
 
   // Times an operation whose result is right: the samples that were asked for.
   void take_samples(const Operation& operation, ProbeMeasurement& measurement);
 
-  // The fault planted in this operation, or null. At which sample (from 1) it happens is its `step`.
+  // The fault planted in this operation, or null. Its `step` is the sample (from 1) at which it happens.
   const Injection* planted(const std::string& kind, const std::string& operation) const;
 
   void add(ProbeMeasurement measurement);
 
-  // What NCCL told of its work between the ranks.
+  // Notes what NCCL told about its work between the ranks.
   void note(NcclFacts facts) { result_.nccl = std::move(facts); }
 
-  // Of the links between the attempt's GPUs, one direction: the slowest by the host's topology, else the data sheet's
-  // NVLinks of the device in use. Nothing where neither is known.
+  // The peak of the links between the attempt's GPUs in one direction. It is that of the slowest link by the host's
+  // topology, else the data sheet's for the NVLinks of the device in use. Nothing where neither is known.
   std::optional<double> link_gb_per_s() const {
     if (request_.link_peak && request_.link_peak->gb_per_s > 0) return request_.link_peak->gb_per_s;
     return peaks_ ? peaks_->nvlink_gb_per_s : std::nullopt;
   }
 
-  // A line that shows that a long measurement goes on, with its samples so far.
+  // Writes a line that shows that a long measurement is still running, with its samples so far.
   void progress(const ProbeMeasurement& so_far);
 
-  // On the trace's clock.
+  // The time on the trace's clock.
   std::int64_t now_ns() const;
 
   // A measurement with its operation's unit and the data sheet's peak, where that is known of the device in use.

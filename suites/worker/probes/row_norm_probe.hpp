@@ -1,5 +1,6 @@
-// With which roundings a stack computes the mean and the variance of a row, and what a layer norm makes of them: every
-// form that ATen can be compiled to (matrix/orders/row_moments.hpp) is held against its results on random rows.
+// Finds the roundings with which a stack computes the mean and the variance of a row, and a layer norm from them. Every
+// form that ATen can be compiled to (matrix/orders/row_moments.hpp) is compared with the stack's results on random
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,12 @@
 
 namespace reprobench {
 
-// The first form that gives all of at least `limits.inputs` rows to the bit, a third of which have a mean far above
-// their spread, and a third rise. Throws whatever LibTorch throws.
+// The first form that gives at least `limits.inputs` rows to the bit, without exception. A third of them have a mean
+// far above their spread, and a third rise. Throws whatever LibTorch throws.
 CallOrder order_of_norm(const SingleCall& call, const RowNorm& norm, const RecordedCall& recorded, std::uint64_t seed,
                         const OrderLimits& limits);
 
-// The same for a gradient; `output`: its name.
+// The same for a gradient; `output` is its name.
 CallOrder order_of_norm_gradient(const SingleCall& call, const RowNormGradient& norm, const std::string& output,
                                  const RecordedCall& recorded, std::uint64_t seed, const OrderLimits& limits);
 

@@ -11,17 +11,18 @@ class Tensor;
 namespace reprobench {
 
 inline constexpr std::int64_t kWidestRow = 16384;              // 1,000 rows are kept
-inline constexpr std::int64_t kRowElementsOfRecord = 1 << 23;  // of a recorded result: about 0.2 s
+inline constexpr std::int64_t kRowElementsOfRecord = 1 << 23;  // checked of a recorded result: about 0.2 s
 inline constexpr std::int64_t kKindsOfRow = 4;
 
-// Row-major, of a tensor in fp32 on the CPU.
+// The elements of an fp32 tensor on the CPU, row-major.
 std::vector<float> floats_of(const at::Tensor& tensor);
 
-// Numbers around 0 become, by turns of `round`: what they are; of a mean far above the spread; rising along the row, so
-// that what chunks make where they join counts; or a few large ones at the end, which belong to no vector.
+// Turns numbers around 0 into rows of one kind, which changes with `round`. The kinds are: unchanged; with a mean far
+// above the spread; rising along the row, so that results of joining chunks matter; or with a few large numbers at the
+// end, which belong to no vector.
 void make_kind_of_rows(float* x, std::int64_t rows, std::int64_t width, std::int64_t round);
 
-// But for the bits of a NaN and the sign of a zero.
+// Whether two results are the same, but for the bits of a NaN and the sign of a zero.
 inline bool is_same(float made, float again) { return made == again || (made != made && again != again); }
 
 }  // namespace reprobench

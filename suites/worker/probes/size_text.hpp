@@ -1,4 +1,4 @@
-// Sizes as labels say them.
+// Sizes as labels write them.
 #pragma once
 
 #include <cstdint>

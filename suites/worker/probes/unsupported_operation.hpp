@@ -1,4 +1,4 @@
-// What a device cannot do, told from what went wrong on it.
+// Tells from an error on a device whether the device cannot do an operation.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace reprobench {
 
-// Whether an exception's text is LibTorch's way to say that it has no kernel for this on this device. Anything else
-// that it throws is a failure: a setting it refuses, a library's error.
+// Whether an exception's text says that LibTorch has no kernel for this operation on this device. Any other exception
+// is a failure: a setting that LibTorch refuses, or a library's error.
 bool is_not_implemented(std::string_view what);
 
 // Why a GPU has no arithmetic of this type ("tf32", "bf16", "fp8"), by its compute capability; empty where it has, and
