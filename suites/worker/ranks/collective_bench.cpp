@@ -1,5 +1,5 @@
-// What the suite's way to a collective costs over LibTorch's process group over Gloo called directly: the same tensors,
-// sizes and processes, one call of each way after the other, in alternating order.
+// The cost of a collective through the suite, compared with LibTorch's process group over Gloo called directly. Both
+// have the same tensors, sizes and processes, one call of each way after the other, in alternating order.
 //
 //   collective_bench FOLDER [RANKS [PAIRS]]    a line an operation and size: median time of a call either way, and the
 //   median of the ratios of a pair with its 95 % interval (of order statistics), as rank 0 sees them

@@ -11,16 +11,16 @@ class RankGroup;
 
 using WholeNumbers = std::vector<std::int64_t>;
 
-// How long a step's gradients were under way.
+// How long the exchange of a step's gradients took.
 struct ExchangeTimes {
-  std::int64_t exchange_ns = 0;  // in which exchanges ran, waits for other ranks included
-  std::int64_t hidden_ns = 0;    // of it before the backward pass had ended
+  std::int64_t exchange_ns = 0;  // while exchanges ran, waits for other ranks included
+  std::int64_t hidden_ns = 0;    // the part of it before the backward pass had ended
 };
 
-// What every rank says, in their order; each says as many numbers as the others.
+// The numbers of every rank, in their order; each rank has as many as the others.
 std::vector<WholeNumbers> said_by_all(const WholeNumbers& own, RankGroup& ranks);
 
-// What rank 0 says, however many numbers those are.
+// The numbers of rank 0, however many those are.
 WholeNumbers said_by_first(const WholeNumbers& own, RankGroup& ranks);
 
 }  // namespace reprobench

@@ -1,6 +1,6 @@
 // LibTorch's own process group over Gloo, taken from C++. Gloo's code is inside libtorch_cpu; its headers are not among
-// the stack's and come from the distribution (libgloo-dev), which is good for every release tried: nothing of Gloo's
-// own is touched here but a pointer to its device.
+// the stack's and come from the distribution (libgloo-dev). These work for every release tried: the only thing of
+// Gloo's own that is used here is a pointer to its device.
 #include "suites/worker/ranks/meeting.hpp"
 #include "suites/worker/ranks/process_group.hpp"
 #include "suites/worker/ranks/store_address.hpp"

@@ -1,4 +1,4 @@
-// Micro-batches shared out over ranks, which meet over Gloo as threads of one process: the order of summation, and real
+// Micro-batches divided over ranks, which meet over Gloo as threads of one process: the order of summation, and real
 // trainings in every layout.
 #include "suites/worker/ranks/gradient_sum.hpp"
 

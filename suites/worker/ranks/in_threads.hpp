@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// Runs `work` once a rank, all at once, and waits. The exception of the lowest rank that threw comes through.
+// Runs `work` once for each rank, all at once, and waits. The exception of the lowest rank that threw comes through.
 inline void in_threads(int ranks, const std::function<void(int rank)>& work) {
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;

@@ -1,4 +1,4 @@
-// Which rank the others wait for, from when each entered each call.
+// Finds the rank that the others wait for, from the times at which each rank entered each call.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@ namespace reprobench {
 
 struct LateRank {
   int rank = 0;
-  double median_ns = 0;  // after the first of each call
+  double median_ns = 0;  // how long after the first rank it enters a call
 };
 
-// `entered_ns`: all calls of rank 0, then of rank 1 ..., on one clock.
+// `entered_ns` has all calls of rank 0, then of rank 1 ..., on one clock.
 LateRank latest_rank(std::span<const double> entered_ns, int ranks);
 
 }  // namespace reprobench

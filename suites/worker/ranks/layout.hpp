@@ -1,7 +1,7 @@
-// How the batch of a step is shared out: over ranks, or over the replicas of one process, and for each of them over
-// micro-batches that are done one after the other. Micro-batches are equal runs of the batch, numbered from 0 in its
-// order: rank 0, or replica 0, has the first ones. So the same micro-batches are done whether two ranks do two each or
-// one rank does all four.
+// How the batch of a step is divided: over ranks or over the replicas of one process, and for each of these over
+// micro-batches done one after the other. Micro-batches are equal runs of the batch, numbered from 0 in its order: rank
+// 0, or replica 0, has the first ones. So the same micro-batches are done whether two ranks do two each or one rank
+// does all four.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@ struct Layout {
   std::int64_t of_rank() const { return replicas * accumulated; }   // micro-batches of each rank
   std::int64_t micro_batches() const { return ranks * of_rank(); }  // of all ranks
   bool is_whole() const { return micro_batches() == 1; }
-  std::int64_t first() const { return rank * of_rank(); }  // of this rank's micro-batches
-  // Of this rank's micro-batches the one that a replica does in that round.
+  std::int64_t first() const { return rank * of_rank(); }  // the first of this rank's micro-batches
+  // The number, among this rank's micro-batches, of the one that a replica does in that round.
   std::int64_t number(int replica, std::int64_t round) const { return replica * accumulated + round; }
 
-  // What a trace calls something of this rank's `number`-th micro-batch: "fc1#2" if it is the step's third, "fc1" if
-  // there is but one.
+  // The name in a trace of something of this rank's micro-batch `number`: "fc1#2" if that is the step's third, "fc1" if
+  // there is only one.
   std::string named(std::string_view name, std::int64_t number) const;
 };
 
 // Throws RunFailure "bad_request" if the batch makes no such micro-batches.
 Layout layout_of(const CellRequest& request, const Settings& settings);
 
-// What the layout's ranks share out, by the knob `zero_stage`; one rank has nobody to share with.
+// The sharding over the layout's ranks by the knob `zero_stage`; one rank has nobody to share with.
 Sharding sharding_of(const Layout& layout, const Settings& settings);
 
 }  // namespace reprobench

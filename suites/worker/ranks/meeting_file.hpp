@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// Throws std::runtime_error, also if there is such a file already: it would be another meeting's.
+// Leaves the file. Throws std::runtime_error, also if there is such a file already: it would be another meeting's.
 void leave_for_ranks(const std::filesystem::path& file, const std::string& bytes);
 
 // Waits for the file. Throws std::runtime_error when time is up, or if it holds another number of bytes.

@@ -1,11 +1,11 @@
-// Gradients of data-parallel ranks, exchanged while the backward pass goes on (as DDP of PyTorch does, Li et al. 2020,
-// "PyTorch Distributed", section 3.2): trained parameters are put into buckets, last ones of the model first, since
-// their gradients come first. A bucket whose last gradient has come is sent by a thread of its own.
+// Gradients of data-parallel ranks, exchanged while the backward pass runs (as DDP of PyTorch does, Li et al. 2020,
+// "PyTorch Distributed", section 3.2). Trained parameters are put into buckets, the model's last ones first, since
+// their gradients come first. When the last gradient of a bucket has come, a separate thread sends the bucket.
 //
-// The plan of buckets is fixed by the model, and every rank sends them in its order, whatever order gradients come in:
-// so ranks cannot wait for each other in different calls. Ranks gather what each has, and the training's own thread
-// adds it up in the tree of neighbours of gradient_sum.hpp once all is there. Which thread moves bytes, and in which
-// pieces, changes no bit.
+// The plan of buckets is fixed by the model, and every rank sends them in the plan's order, whatever order gradients
+// come in. So ranks cannot wait for each other in different calls. Ranks gather the gradients of all, and the
+// training's own thread adds them up in the tree of neighbours of gradient_sum.hpp once all are there. The thread that
+// moves bytes, and the pieces it moves, change no bit.
 #pragma once
 
 #include <chrono>
@@ -26,21 +26,24 @@ namespace reprobench {
 
 class RankGroup;
 
-// Parameters by bucket, in the order they are sent: `elements` of each, 0 of a frozen one, which is in none. A bucket
-// ends before it would pass `bucket_elements`; a larger parameter has one of its own.
+// The parameters of each bucket, in the order they are sent. `elements` has the size of each parameter, 0 for a frozen
+// one, which is in no bucket. A bucket ends before it would exceed `bucket_elements`; a larger parameter has a bucket
+// of its own.
 std::vector<std::vector<std::size_t>> bucket_plan(const std::vector<std::int64_t>& elements,
                                                   std::int64_t bucket_elements);
 
 class OverlappedExchange {
  public:
-  // `fault` may be one of `bucket_late` (from its step on the first bucket waits for the end of the backward pass) and
-  // `bucket_order` (at its step the first two go in each other's place). Both references must outlive this.
+  // `fault` may be one of `bucket_late` and `bucket_order`. With `bucket_late`, from its step on the first bucket waits
+  // for the end of the backward pass. With `bucket_order`, at its step the first two buckets are sent in swapped order.
+  // Both references must outlive this.
   OverlappedExchange(RankGroup& ranks, TrainState& state, const std::optional<Injection>& fault);
   ~OverlappedExchange();
   OverlappedExchange(const OverlappedExchange&) = delete;
   OverlappedExchange& operator=(const OverlappedExchange&) = delete;
 
-  // Runs the backward pass; gradients are sent times `unscale`. Then the state's gradients are this rank's own still.
+  // Runs the backward pass; gradients are sent times `unscale`. Afterwards the state's gradients are still this rank's
+  // own.
   void during(std::int64_t step, double unscale, const std::function<void()>& backward);
 
   // Waits for the last bucket and makes every gradient the sum over all ranks times `share`. Throws what failed in an

@@ -1,4 +1,5 @@
-// Gradients exchanged beside the backward pass: a fixed plan, equal bits, and what is hidden of it.
+// Gradients exchanged beside the backward pass: a fixed plan, equal bits, and the part of the exchange that the pass
+// hides.
 #include "suites/worker/ranks/overlapped_exchange.hpp"
 
 #include <algorithm>

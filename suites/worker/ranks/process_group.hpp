@@ -1,5 +1,5 @@
-// What the ranks of an attempt do together, whatever library carries it. Every rank calls the same functions in the
-// same order; each returns when this rank's result is there.
+// The collectives of the ranks of an attempt, by whatever library. Every rank calls the same functions in the same
+// order; each returns when this rank's result is there.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Device;
 
 namespace reprobench {
 
-// The library has no such collective, which all ranks find alike, before anything was sent.
+// The library has no such collective. All ranks find that alike, before anything was sent.
 class UnsupportedCollective : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -39,11 +39,11 @@ class ProcessGroup {
   virtual std::string_view library() const = 0;  // "gloo", "nccl"
   virtual c10::Device where() const = 0;
 
-  // What the device took for the last call, by its own clock: from the place in its queue before the call to the one
-  // after it. Nothing where the call was made by the host, whose clock is the one to ask.
+  // The time of the last call by the device's own clock: from the place in its queue before the call to the place after
+  // it. Nothing if the host made the call; then the host's clock has the time.
   virtual std::optional<std::int64_t> device_time_ns() { return std::nullopt; }
 
-  // What the library wrote of its work since it was last asked; empty where it writes nothing.
+  // The log of the library since this was last called; empty if the library writes none.
   virtual std::string take_log() { return {}; }
 
   virtual void all_reduce(at::Tensor& values) = 0;        // sum, in place
@@ -58,10 +58,10 @@ class ProcessGroup {
 
 struct Meeting;  // meeting.hpp
 
-// Joins the ranks of a meeting, or throws what became of it.
+// Joins the ranks of a meeting, or throws the reason why they did not meet.
 using JoinGroup = std::unique_ptr<ProcessGroup> (*)(const Meeting& meeting);
 
-// Over Gloo, on this host. Throws RunFailure "unsupported" where this worker was built without its headers, and
+// Joins over Gloo, on this host. Throws RunFailure "unsupported" where this worker was built without its headers, and
 // "port_in_use" where rank 0 was to open the store at a port that is not free.
 std::unique_ptr<ProcessGroup> join_gloo(const Meeting& meeting);
 

@@ -1,4 +1,4 @@
-// What the host does with a library that works behind its back: waits, asks, gives up.
+// How the host deals with a library that works asynchronously: it waits, asks, gives up.
 #include "suites/worker/ranks/queued_group.hpp"
 
 #include <atomic>

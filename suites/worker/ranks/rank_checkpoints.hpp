@@ -1,4 +1,4 @@
-// For tests: trainings of several ranks that write checkpoints together and go on from them.
+// For tests: trainings of several ranks that write checkpoints together and resume from them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct RankRun {
   RankTrace trace;
   CellResult result;
   std::optional<ResumedFrom> resumed;
-  std::string failure;  // what it threw; empty: nothing
+  std::string failure;  // the text of what it threw; empty: nothing
 };
 
 // Micro-batches of a step in all layouts of these tests.
@@ -30,7 +30,7 @@ inline CellRequest shared_request(const SharedTraining& training, int rank, int 
 
 using ChangeRequest = std::function<void(CellRequest&)>;
 
-// Each rank's, whether it ended well or threw.
+// The run of each rank, whether it ended well or threw.
 inline std::vector<RankRun> run_ranks(int ranks, const SharedTraining& training, const KnobValues& knobs,
                                       const ChangeRequest& change) {
   const TemporaryFolder attempt;
@@ -77,7 +77,7 @@ inline std::vector<RankTrace> traces_of(const std::vector<RankRun>& runs) {
   return traces;
 }
 
-// The same without its first `steps` steps.
+// The same trace without its first `steps` steps.
 inline RankTrace behind(const RankTrace& whole, std::size_t steps) {
   RankTrace rest = whole;
   rest.records.erase(rest.records.begin(), rest.records.begin() + static_cast<std::ptrdiff_t>(steps));
@@ -85,7 +85,7 @@ inline RankTrace behind(const RankTrace& whole, std::size_t steps) {
   return rest;
 }
 
-// Every failure there was, one a line.
+// All failures, one on each line.
 inline std::string failures_of(const std::vector<RankRun>& runs) {
   std::string text;
   for (const RankRun& run : runs) text += run.failure.empty() ? "" : run.failure + "\n";

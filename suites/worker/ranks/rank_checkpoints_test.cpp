@@ -1,5 +1,5 @@
-// Checkpoints of several ranks, with real collectives between threads: one file whatever the layout, and all ranks go
-// on from the same one.
+// Checkpoints of several ranks, with real collectives between threads: one file whatever the layout, and all ranks
+// resume from the same one.
 #include "suites/worker/ranks/rank_checkpoints.hpp"
 
 #include <algorithm>

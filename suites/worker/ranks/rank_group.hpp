@@ -1,5 +1,5 @@
-// The ranks of one attempt, joined: counts this rank's collectives, sees that all ranks call the same ones, and says
-// which rank is to be asked when one fails.
+// The ranks of one attempt, joined: counts this rank's collectives, checks that all ranks call the same ones, and names
+// the rank to look at when one fails.
 #pragma once
 
 #include <filesystem>
@@ -15,18 +15,19 @@
 
 namespace reprobench {
 
-// Who holds up a collective, told from where the others were.
+// The rank that holds up a collective, told from the positions of all.
 struct Holdup {
-  std::optional<int> rank = {};  // nothing: all of them are in it, and it is the same
+  std::optional<int> rank = {};  // nothing: all ranks are in the same call
   std::string text;              // "rank 1 never entered it: its last is call 36, all_reduce of 4096 bytes, done"
-  bool calls_differ = false;     // that rank is in another call
+  bool calls_differ = false;     // whether that rank is in another call
 };
 
-// `others` has nothing at this rank's own place, and where a rank left no position. Of ranks that call different ones
-// the one that is alone is named, be it this; of two that differ the other one, since nobody knows which is right.
+// `others` has nothing at this rank's own place, and where a rank left no position. If ranks call different
+// collectives, the rank that is alone with its call is named, even if it is this one. If two ranks differ, the other
+// one is named, since nobody knows which is right.
 Holdup holdup_of(const Position& own, int rank, const std::vector<std::optional<Position>>& others);
 
-// Over NCCL where the request is for a GPU, over Gloo where it is for the CPU.
+// Joins over NCCL if the request is for a GPU, over Gloo if it is for the CPU.
 JoinGroup join_of(const CellRequest& request);
 
 class RankGroup {
@@ -43,23 +44,23 @@ class RankGroup {
   std::string_view library() const { return group_->library(); }
   c10::Device where() const;
 
-  // What the library wrote of its work since this was last asked, and all of it so far.
+  // The log of the library since this was last called, and all of it so far.
   std::string take_log();
   const std::string& log() const { return log_; }
 
-  // One collective; `dtype` of its tensors, "fp32". Throws UnsupportedCollective, and RunFailure: "collective" with the
-  // rank that it waited for, or that called another one at the same time, "collective_error" where this rank's own
-  // library failed, or what the device's failure is called.
+  // Makes one collective call; `dtype` is that of its tensors, "fp32". Throws UnsupportedCollective and RunFailure.
+  // "collective" has the rank that it waited for, or that called another collective at the same time.
+  // "collective_error" means that this rank's own library failed; a failure of the device has its own cause.
   void call(std::string_view name, std::int64_t bytes, const std::function<void(ProcessGroup&)>& collective,
             std::string_view dtype = {});
   void barrier() {
     call("barrier", 0, [](ProcessGroup& group) { group.barrier(); });
   }
 
-  // What the device took for the last call, where it has a clock of its own.
+  // The device's time for the last call, if it has a clock of its own.
   std::optional<std::int64_t> device_time_ns() { return group_->device_time_ns(); }
 
-  // As many numbers of every rank, in their order; wherever the group's tensors lie.
+  // The numbers of every rank, in their order. Each rank has equally many; the group's tensors may lie on any device.
   std::vector<double> all_numbers(const std::vector<double>& own);
 
  private:
@@ -72,7 +73,7 @@ class RankGroup {
   int size_;
   std::filesystem::path attempt_folder_;
   PositionFile position_;
-  std::vector<PositionFile> others_;  // once all have met
+  std::vector<PositionFile> others_;  // filled once all have met
   std::unique_ptr<ProcessGroup> group_;
   std::string log_;
 };

@@ -1,5 +1,5 @@
-// What the work of several ranks is made of, without a second rank: positions, who holds up a collective, numbers whose
-// sums are known.
+// The parts of the work of several ranks, without a second rank: positions, which rank holds up a collective, numbers
+// whose sums are known.
 #include <set>
 
 #include <ATen/core/Tensor.h>

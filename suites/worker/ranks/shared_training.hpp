@@ -1,4 +1,4 @@
-// For tests: real trainings whose ranks are threads of this process, and what each leaves in its trace.
+// For tests: real trainings whose ranks are threads of this process, and the trace of each.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ inline CellRequest rank_request(const SharedTraining& training, int rank, int ra
   return request;
 }
 
-// What every rank leaves. The fault, if any, is planted in the last one.
+// The traces of all ranks. The fault, if any, is planted in the last one.
 inline std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTraining& training,
                                        const std::optional<Injection>& fault = {}, KnobValues knobs = {}) {
   knobs["accumulate"] = std::to_string(accumulate);
@@ -80,7 +80,7 @@ inline std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTr
     if (rank == ranks - 1) request.inject = fault;
     const auto folder = attempt.path() / ("rank-" + std::to_string(rank));
     CellResult result;
-    run_training(request, folder, kTestData, result, Telemetry::unwatched);  // what watches is of a process
+    run_training(request, folder, kTestData, result, Telemetry::unwatched);  // only one may watch in a process
     traces[static_cast<std::size_t>(rank)] = rank_trace_from(folder);
     traces[static_cast<std::size_t>(rank)].workload_digest = result.workload_digest;
     traces[static_cast<std::size_t>(rank)].optimizer_state_bytes = result.optimizer_state_bytes;
@@ -91,7 +91,8 @@ inline std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTr
   return traces;
 }
 
-// "step 2: parameter_gradient fc1.weight#1 of rank 1", of all that some rank has and `alone` has not so.
+// All digests of ranks that `alone` does not have or has differently: "step 2: parameter_gradient fc1.weight#1 of rank
+// 1".
 inline std::vector<std::string> differences(const std::vector<RankTrace>& ranks, const RankTrace& alone) {
   std::vector<std::string> found;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

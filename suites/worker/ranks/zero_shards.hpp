@@ -1,11 +1,11 @@
-// The ranks of a training that share out its optimizer's state (ZeRO): what passes between them so that each does its
-// part of the update and all have all of the parameters. Every rank calls the same functions in the same order.
+// The exchange between ranks over which the optimizer's state is sharded (ZeRO), so that each does its part of the
+// update and all get all parameters. Every rank calls the same functions in the same order.
 //
 //   stage 1: every rank has all gradients, updates its shard of each parameter and gets the others' shards.
 //   stage 2: a rank gets of all gradients its own shard alone, from every rank, and adds that up.
 //   stage 3: it keeps its shard of each parameter alone; gathered_parameters.hpp has them whole while they are read.
 //
-// Sums of stage 2 are the tree of neighbours of gradient_sum.hpp, element by element, and optimizers are element-wise,
+// Stage 2 adds up in the tree of neighbours of gradient_sum.hpp, element by element, and optimizers are element-wise,
 // so every stage makes the bits of one rank by construction.
 #pragma once
 
@@ -25,29 +25,29 @@ class RankGroup;
 
 class ZeroShards {
  public:
-  // Of a sharded state. Both references must outlive this.
+  // `state` is sharded. Both references must outlive this.
   ZeroShards(RankGroup& ranks, TrainState& state) : ranks_(ranks), state_(state) {}
 
   const Sharding& sharding() const { return state_.sharding(); }
 
-  // Stages 2 and 3. `own`: this rank's sums of its micro-batches' gradients by parameter, undefined where there is none
-  // on any rank. Leaves of those this rank's shard of the sum over all ranks, times `share`, as the gradients of the
-  // state's shards, and nothing else.
+  // For stages 2 and 3. `own` has this rank's sums of its micro-batches' gradients by parameter, undefined where no
+  // rank has one. Leaves this rank's shard of the sum over all ranks, times `share`, as the gradients of the state's
+  // shards, and nothing else.
   void reduce_gradients(std::vector<at::Tensor> own, double share);
 
-  // Every rank's shards into all parameters (stages 1 and 2: updated ones), or into one.
+  // Gathers every rank's shards into all parameters (stages 1 and 2: updated ones), or into one.
   void gather_parameters() { gather(state_.partition()); }
   void gather_parameter(std::size_t index);
 
-  // What all ranks hold of a parameter (of its gradient, of its optimizer state), put together in its shape. `piece`:
-  // this rank's, undefined where it holds none. For the record, not for the training.
+  // A parameter (or its gradient, or its optimizer state), put together in its shape from the pieces of all ranks.
+  // `piece` is this rank's, undefined where it holds none. It is for the record, not for the training.
   at::Tensor whole(std::size_t parameter, const at::Tensor& piece);
 
-  // Of stages 2 and 3, over the gradients of all shards, added up in the order of state/gradient_norm.hpp.
+  // The norm for stages 2 and 3, over the gradients of all shards, added up in the order of state/gradient_norm.hpp.
   double gradient_norm();
 
  private:
-  // Numbers of every rank, of each as many as `counts` says, in the order of ranks.
+  // The numbers of every rank, in the order of ranks; each rank has as many as `counts` says.
   std::vector<double> all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts);
   void gather(const Partition& parameters);
   at::Tensor gathered(const at::Tensor& own);

@@ -1,4 +1,4 @@
-// Optimizer states and gradients shared out over ranks: who has what, and that nothing of it shows in the bits.
+// Optimizer states and gradients sharded over ranks: which rank has what, and that the bits do not show it.
 #include "suites/worker/ranks/zero_shards.hpp"
 
 #include <algorithm>
