@@ -1,4 +1,4 @@
-// A call whose tensors a replay was asked for, while it and the subgraph of calls before it run.
+// A call whose tensors a replay is to write, while it and the subgraph of calls before it run.
 #pragma once
 
 #include <filesystem>

@@ -1,9 +1,9 @@
 // Digests of tensors that several operator calls of a step read, so that each is computed once.
 //
-// A digest is kept only for what stands at the boundary of an outermost call: its inputs before it begins, its results
-// when it has ended. Inside a call kernels write memory that no schema tells of; what is kept from outside is safe from
-// that, because a kernel writes only what it made itself or what its schema says, and that is forgotten here. An entry
-// dies with its storage, so memory that is used again is never taken for what it held before.
+// A digest is kept only at the boundary of an outermost call: that of its inputs before it begins, and of its results
+// when it has ended. Inside a call, kernels write memory that no schema names. Digests kept from outside are safe from
+// that: a kernel writes only memory that it made itself or that its schema names, and digests of the latter are
+// forgotten here. An entry dies with its storage, so memory that is used again is never taken for what it held before.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,12 @@ class DigestCache {
   DigestCache();
   ~DigestCache();
 
-  // What is known of `tensor`, or what it holds now; `keep` says whether to remember it.
+  // The known content of `tensor`, or else its present content, as fresh_content() always reads it. `keep` says whether
+  // to remember it.
   TensorContent known_content(const at::Tensor& tensor, bool keep);
   TensorContent fresh_content(const at::Tensor& tensor, bool keep);
 
-  void forget(const at::Tensor& tensor);  // whatever shares its memory
+  void forget(const at::Tensor& tensor);  // forgets all tensors that share its memory
   void clear();
 
  private:

@@ -1,4 +1,4 @@
-// What is known of a tensor beside its values: which call made it, and what a subgraph of calls is meant to make.
+// Facts about a tensor beside its values: which call made it, and what a subgraph of calls is meant to compute.
 #include "suites/worker/record/exact_subgraph.hpp"
 
 #include <ATen/TensorOperators.h>

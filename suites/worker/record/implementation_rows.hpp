@@ -1,4 +1,5 @@
-// What computed the operations of a step, from what the libraries said while each ran, as rows of a result.
+// The library code that computed the operations of a step, as rows of a result. It is told from the libraries' verbose
+// output while each operation ran.
 #pragma once
 
 #include <map>
@@ -10,7 +11,7 @@
 
 namespace reprobench {
 
-// An operator that did its work itself, and what the libraries said meanwhile.
+// An operator that did its work itself, and the verbose output of the libraries meanwhile.
 struct SeenOperation {
   std::string operation;
   std::string operands;
@@ -19,7 +20,7 @@ struct SeenOperation {
 };
 
 // Fills in `implementation` or `unknown`. An operator during which no library spoke ran LibTorch's own kernel, unless a
-// library may have done it silently. `capability`: what LibTorch dispatches to; `unheard`: HeardLibraries'.
+// library may have done it silently. `capability` is the one that LibTorch dispatches to; `unheard` is HeardLibraries'.
 OperationImplementation implementation_of(const SeenOperation& seen, const std::string& capability,
                                           const std::string& unheard);
 
@@ -27,7 +28,7 @@ class ImplementationRows {
  public:
   void add(OperationImplementation row);
 
-  // At most kMostImplementations rows, sorted; of LibTorch's own kernels as many as there is room for.
+  // At most kMostImplementations rows, sorted; those of LibTorch's own kernels come last, as many as there is room for.
   StepImplementations take() const;
 
  private:

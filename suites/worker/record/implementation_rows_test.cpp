@@ -1,4 +1,4 @@
-// What the libraries' own lines make of an operation, and how rows become a result.
+// How the libraries' own lines tell the implementation of an operation, and how rows become a result.
 #include "suites/worker/record/implementation_rows.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Hears which library code computes the operators of a piece of work on the CPU, each by itself.
+// Finds out which library code computes each operator of a piece of work on the CPU.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace reprobench {
 
-// Calls `work` once. Whatever it throws is thrown on. Slow: nothing is to be timed in it.
+// Calls `work` once. Its exceptions come through. It is slow: nothing must be timed in it.
 StepImplementations implementations_heard(const std::function<void()>& work);
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
-// Which calls of oneDNN and MKL do the work of a piece of code on the CPU, by their own verbose output. LibTorch's
-// operators do not show them: one operator takes another library, or another of its implementations, on another CPU.
+// Finds the calls of oneDNN and MKL that do the work of a piece of code on the CPU, by their own verbose output.
+// LibTorch's operators do not show them: on another CPU the same operator may take another library, or another
+// implementation of it.
 #pragma once
 
 #include <functional>
@@ -13,15 +14,15 @@ namespace reprobench {
 
 struct LibraryCalls {
   std::vector<std::string> calls;  // LibraryText's
-  std::string unheard;  // why some may be missing; empty where both libraries could be asked and were understood
+  std::string unheard;             // why some may be missing; empty where both libraries told all and were understood
 };
 
-// Calls `work` once, with both libraries verbose and standard output caught meanwhile; what others wrote there is
-// passed on. Whatever `work` throws is thrown on, with both silent again. Slow: nothing is to be timed in it.
+// Calls `work` once, with both libraries verbose and standard output caught meanwhile. Output of others is passed on.
+// Exceptions of `work` come through, with both libraries silent again. It is slow: nothing must be timed in it.
 LibraryCalls library_calls(const std::function<void()>& work);
 
-// Both libraries verbose and standard output caught while it lives; afterwards they are silent, and what others wrote
-// is passed on. One at a time, on a thread that waits for what the libraries do.
+// While it lives, both libraries are verbose and standard output is caught. Afterwards the libraries are silent, and
+// output of others is passed on. At most one may exist, on a thread that waits for the libraries' work.
 class HeardLibraries {
  public:
   HeardLibraries();
@@ -29,11 +30,11 @@ class HeardLibraries {
   HeardLibraries(const HeardLibraries&) = delete;
   HeardLibraries& operator=(const HeardLibraries&) = delete;
 
-  // What they said since it was asked last, and whose code MKL takes where it has said so in this process. Nothing
-  // where standard output could not be caught.
+  // The output of the libraries since the last call, and the processors whose code MKL takes, if it has told that in
+  // this process. Nothing if standard output could not be caught.
   LibraryText take();
 
-  // Why calls may go unheard, whatever is done; empty where both can be asked.
+  // Why calls may be missing in any case; empty if both libraries can be made verbose.
   std::string unheard() const;
 
  private:

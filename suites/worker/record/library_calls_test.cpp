@@ -1,4 +1,4 @@
-// What the libraries of this stack say on this CPU, whichever they are, and what becomes of standard output.
+// The verbose output of this stack's libraries on this CPU, whichever they are, and the rest of standard output.
 #include "suites/worker/record/library_calls.hpp"
 
 #include <cstdio>

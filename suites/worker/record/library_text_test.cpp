@@ -1,4 +1,4 @@
-// Lines as the libraries wrote them, from several versions, and lines that nobody should take for a call.
+// Lines as the libraries wrote them, from several versions, and lines that must not be taken for a call.
 #include "suites/worker/record/library_text.hpp"
 
 #include "ci/catch.hpp"

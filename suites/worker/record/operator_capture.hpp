@@ -1,12 +1,12 @@
-// One operator call with its tensors: what went in, what came out, and what the same operator makes of the same inputs
-// in fp64, exactly and moved by one unit in the last place.
+// One operator call with its tensors: inputs, outputs, and the results of the same operator in fp64. These are of the
+// same inputs, exactly and moved by one unit in the last place.
 //
-// Written as input.I, output.I, fp64.I (outputs of the fp64 call) and magnitude.I (of the fp64 call on the inputs
-// without their signs: of a sum of products the sum of their sizes, which bounds its rounding). exact_input.I is the
-// input as the subgraph of calls before it is meant to make it, or the input itself; the fp64 call takes these. The
-// amplification is metadata: relative change of the fp64 outputs over the relative change of the inputs, both L2. A
-// well-conditioned operator has one near 1. So is the order in which the call adds up an output that is a sum, order.I,
-// a document of contract/call_order.hpp.
+// They are written as input.I, output.I, fp64.I (outputs of the fp64 call) and magnitude.I (outputs of the fp64 call on
+// the inputs without their signs). For a sum of products, the magnitude is the sum of their sizes, which bounds its
+// rounding. exact_input.I is the input as the subgraph of calls before it is meant to make it, or the input itself; the
+// fp64 call takes these. The amplification is metadata: relative change of the fp64 outputs over the relative change of
+// the inputs, both L2. A well-conditioned operator has one near 1. The metadata also has order.I, the order in which
+// the call adds up an output that is a sum: a document of contract/call_order.hpp.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Which calls listeners are shown, on which thread they run.
+// The calls that listeners are shown, and the threads on which listeners run.
 #include "suites/worker/record/operator_hook.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Writes operators.jsonl: every operator call of the steps asked for, with the digests of what went in and came out,
-// and for calls asked for their tensors themselves (captured_site.hpp).
+// Writes operators.jsonl: every operator call of the requested steps, with the digests of its inputs and outputs; and
+// for requested calls the tensors themselves (captured_site.hpp).
 //
-// Where a call belongs is told by the model's taps: what ran since the last tap worked for the module tapped next. A
+// The model's taps tell where a call belongs: calls since the last tap belong to the module that is tapped next. A
 // backward node shares its sequence number with the forward operator that made it, and so its module.
 #pragma once
 
@@ -48,7 +48,7 @@ class OperatorTrace final : public OperatorListener {
   std::string module_of(const OperatorCall& call);
   void hand_on(const OperatorCall& call, const OperatorRecord& record);
 
-  bool writes_calls_;  // or only captures are kept
+  bool writes_calls_;  // false: only captures are kept
   std::vector<std::unique_ptr<CapturedSite>> captures_;
   std::unique_ptr<ValueKeeper> keeper_;
   std::unique_ptr<ValueSubstitution> substitution_;

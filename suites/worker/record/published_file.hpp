@@ -11,11 +11,11 @@ namespace reprobench {
 
 bool is_adapter(const std::string& name);
 
-// What a published file of that preset would have, by our names; values that no training begins with by itself, the
-// same wherever they are asked for.
+// The tensors that a published file of that preset would have, by our names. No training begins with these values by
+// itself, and every call gives the same ones.
 NamedTensors known_weights(const Model& model, const ModelPreset& preset);
 
-// By the publishers' names, and turned as they keep them.
+// The same tensors by the publishers' names, transposed where publishers keep them so.
 NamedTensors as_published(const Model& model, const NamedTensors& ours, std::string_view gpt2_prefix = "");
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// The loop's dealings with a device that runs behind the host, and with steps that are recorded once: on a device that
-// pretends both, in host memory.
+// How the loop works with a device that runs asynchronously to the host, and with steps that are recorded once. The
+// device of these tests pretends both, in host memory.
 #include <chrono>
 #include <deque>
 #include <fstream>

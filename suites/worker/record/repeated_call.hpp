@@ -1,4 +1,4 @@
-// An operator call made once more, with other arguments than those it was shown with.
+// Makes an operator call once more, with other arguments than those it was shown with.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ CallStack with_tensors(const CallStack& values, const std::function<at::Tensor(c
 
 std::vector<at::Tensor> tensors_in(const CallStack& values);
 
-// A copy in fp64; of anything that is no floating point a copy as it is.
+// A copy in fp64; a tensor that is not floating point is copied as it is.
 at::Tensor widened(const at::Tensor& tensor);
 
-// The operator of `call` on `arguments`, without gradients or automatic casts; throws whatever it throws. Of an
-// operator of oneDNN, which takes no fp64, the one that chooses it.
+// The operator of `call` on `arguments`, without gradients or automatic casts; throws whatever it throws. An operator
+// of oneDNN takes no fp64; in its place the operator runs that chooses oneDNN.
 CallStack call_again(const OperatorCall& call, CallStack arguments);
 
 }  // namespace reprobench

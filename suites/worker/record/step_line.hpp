@@ -18,7 +18,7 @@ struct ExactValue {
   bool is_fp64 = false;
 };
 
-// The hex digits that stand for it in the trace (exact_float() of base/number.hpp).
+// The hex digits that represent the number in the trace (exact_float() of base/number.hpp).
 std::string bits_of(const ExactValue& exact);
 
 // StepRecord (contract/trace.hpp) with numbers for documents; equal names mean the same.

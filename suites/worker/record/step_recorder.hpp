@@ -1,20 +1,20 @@
 // Turns each step into its trace lines and extends the chain of digests. Everything here runs outside the timed phases,
-// except that at levels of every tensor a tap keeps a reference to its own.
+// except that at levels that record every tensor a tap keeps a reference to its tensor.
 //
-// A step is captured when its work is queued and completed when the device has done it; the recorder keeps those in
+// A step is captured when its work is queued and completed when the device has done it; the recorder keeps the steps in
 // between, oldest first.
 //
-// Level `step`: a root over loss, outputs (of several micro-batches the last one's) and sample indices every step;
+// Level `step`: a root over loss, outputs (with several micro-batches, the last one's) and sample indices every step;
 // every kStateEvery steps and on the last one also parameters (frozen ones too), optimizer state and buffers, the
 // gradient norm and the resident set. Level `tensor`: a root over every tensor of the step, in the order the step meets
 // them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. Level `recent`: the same, but of the steps
-// without sketches only the last ones stay on record (contract/recent_tensors.hpp). What belongs to one of several
-// micro-batches has its number in its name (Layout::named); losses and gradients without are the means over all of
-// them, on every rank the same. Of several replicas in one process the first one's state is recorded, and beside its
-// parameters each other's, whose names say whose they are: replica 2's is `fc1.weight@2`.
+// without sketches only the last ones stay on record (contract/recent_tensors.hpp). A tensor of one of several
+// micro-batches has that one's number in its name (Layout::named). Losses and gradients without a number are the means
+// over all micro-batches, the same on every rank. With several replicas in one process the first one's state is
+// recorded, and the parameters of each other one as well. Their names have the replica: replica 2's is `fc1.weight@2`.
 //
-// What ranks share out (ZeRO) is put together for a trace of every tensor and recorded whole, so that layouts can
-// be compared, by those ranks alone that hold some of it.
+// Tensors that are sharded over ranks (ZeRO) are put together for a trace of every tensor and recorded whole, so that
+// layouts can be compared. Only ranks that hold a part of a tensor record it.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,14 @@ class StepRecorder {
   StepRecorder& operator=(const StepRecorder&) = delete;
 
   void before_step(std::int64_t step);
-  // Each replica's thread may show its own, and the backward pass its gradients, while others do.
+  // Each replica's thread may show its own tensors, and the backward pass its gradients, while other threads do so.
   void tap(const at::Tensor& value, std::string_view name, int replica = 0);
   void mask(const at::Tensor& mask, std::string_view event, int replica = 0);
   void choice(const at::Tensor& scores, std::string_view event, int replica = 0);
 
   // The gradients of each replica's micro-batch of that round, which are about to be added to those of others.
   void micro_batch_gradients(std::int64_t round);
-  void micro_batch_gradient(std::size_t parameter, std::int64_t number);  // of one that is about to be shared out
+  void micro_batch_gradient(std::size_t parameter, std::int64_t number);  // before it is reduced to this rank's shard
 
   // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
   void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, std::span<const at::Tensor> outputs,
@@ -92,7 +92,7 @@ class StepRecorder {
   Digest root_of(const Captured& captured, const std::vector<Digest>& digests);
 
   TraceLevel level_;
-  std::int64_t steps_;  // of the workload; a replay may do fewer
+  std::int64_t steps_;  // those of the workload; a replay may do fewer
   std::int64_t steps_done_ = 0;
   const TrainState& state_;
   Parallelism& parallelism_;

@@ -1,4 +1,4 @@
-// Tensors into and out of safetensors files, with their logical row-major elements.
+// Writes and reads tensors in safetensors files, with their logical row-major elements.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ namespace reprobench {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// Throws RunFailure "unsupported" for an element type the format has not, std::system_error where the file cannot be
-// written.
+// Throws RunFailure "unsupported" for an element type that the format does not have, std::system_error where the file
+// cannot be written.
 void write_tensors(const std::filesystem::path& path, const NamedTensors& tensors, const SafetensorsMetadata& metadata);
 
 struct TensorFile {
@@ -26,7 +26,7 @@ struct TensorFile {
   SafetensorsMetadata metadata;
 };
 
-// Throws RunFailure "bad_request" for a file that cannot be read or is no whole safetensors file.
+// Throws RunFailure "bad_request" for a file that cannot be read or is no complete safetensors file.
 TensorFile read_tensors(const std::filesystem::path& path);
 
 }  // namespace reprobench

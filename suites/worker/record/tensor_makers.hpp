@@ -1,8 +1,9 @@
-// Which operator call of a step made or last wrote a tensor.
+// Knows which operator call of a step made or last wrote a tensor.
 //
-// A tensor is known as the object a call returned, which tells views of one memory apart, and by its memory, which is
-// what writing in place changes; the later of the two counts. Of nested calls that return one tensor the outermost is
-// kept, since it ends last. Both are held weakly, so that no address is taken for what stood there before.
+// A tensor is known as the object that a call returned, which tells views of one memory apart, and by its memory, which
+// writing in place changes. The later of the two counts. If nested calls return one tensor, the outermost is kept,
+// since it ends last. Object and memory are held weakly, so that a reused address is not taken for the tensor that was
+// there before.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,9 @@ class TensorMakers {
   TensorMakers();
   ~TensorMakers();
 
-  // Index of the call; -1: none since clear().
+  // The index of the call; -1: none since clear().
   std::int64_t maker_of(const at::Tensor& tensor) const;
-  // Of memory by its StorageImpl, which a call has returned; it may be gone by now.
+  // The same for memory that a call has returned, by its StorageImpl, which may be gone by now.
   std::int64_t maker_of_memory(const void* storage) const;
 
   void returned(const at::Tensor& tensor, std::int64_t call, bool is_view);

@@ -19,10 +19,10 @@ std::string dtype_name(const at::Tensor& tensor);
 
 Digest digest_of(const at::Tensor& tensor);
 
-// Of an fp32 or fp64 tensor with one element.
+// The value of an fp32 or fp64 tensor with one element.
 ExactValue exact_value(const at::Tensor& scalar);
 
-// Elements that are NaN or infinite; 0 for integers.
+// The number of elements that are NaN or infinite; 0 for integers.
 std::int64_t not_finite_count(const at::Tensor& tensor);
 
 Sketch sketch_of(const at::Tensor& tensor);

@@ -1,6 +1,7 @@
 // Appends lines to trace.jsonl. Lines are kept in memory and written between steps: at once for the first ones, then at
-// least every second, so that the file's growth is the worker's heartbeat and no write falls into a timed step. Tensors
-// that a trace of level `recent` keeps for a while alone are written to their segments then, too, before the trace.
+// least every second. So the file's growth is the worker's heartbeat, and no write falls into a timed step. Tensors
+// that a trace of level `recent` keeps only for a while are written to their segments at the same times, before the
+// trace.
 #pragma once
 
 #include <chrono>
@@ -19,7 +20,7 @@ class TraceWriter {
  public:
   // Starts the file anew. Throws std::system_error if it cannot be opened.
   explicit TraceWriter(const std::filesystem::path& path);
-  // And writes that header, whose moment is the writer's own.
+  // The same, and writes that header, with the writer's own moment of beginning.
   TraceWriter(const std::filesystem::path& path, TraceHeader header);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
@@ -30,7 +31,7 @@ class TraceWriter {
   void add(const StepMeasurement& step);
   void add_recent(TensorsRecord tensors);  // level `recent`, before the step's own line
 
-  // Between steps: writes if a second has passed or much is waiting.
+  // Called between steps: writes if a second has passed or much is waiting.
   void write_if_due();
 
   // Throws std::system_error, for example where the disk is full.

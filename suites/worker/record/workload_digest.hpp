@@ -8,10 +8,10 @@
 
 namespace reprobench {
 
-// Covers names, shapes, dtypes and initial bits of parameters and buffers, which parameters are frozen and which decay,
-// the data, its fields, how it is cut into samples and the order they are seen in, optimizer and learning rates, the
-// knobs that change what this model computes and the shape of the loop. Call before the
-// first step.
+// The digest covers names, shapes, dtypes and initial bits of parameters and buffers, and which parameters are frozen
+// and which decay. It covers the data, its fields, how it is cut into samples and the order they are seen in. It covers
+// optimizer and learning rates, the knobs that change what this model computes, and the shape of the loop. Call it
+// before the first step.
 Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
                        const Settings& settings, const TrainState& state, BatchSource& batches);
 
