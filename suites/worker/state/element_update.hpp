@@ -1,23 +1,24 @@
-// The update rules of optimizer.cpp as one loop over plain memory: of each element everything that a step reads is read
-// once and everything it writes is written once, where ATen's operators go over a tensor once each.
+// The update rules of optimizer.cpp as one loop over plain memory. For each element, everything that a step reads is
+// read once and everything it writes is written once. ATen's operators would each go over the whole tensor.
 //
-// The arithmetic of an element is that of those operators, in their order, with one rounding exactly where ATen's
+// The arithmetic of an element is that of those operators, in their order. It has one rounding exactly where ATen's
 // vector kernels have a fused multiply-add: lerp, addcmul and add with a factor. Every step of it is rounded correctly,
 // so the bits are the same on every CPU and under every stack. They are ATen's own where its kernels fuse (AVX2 and
-// up), but for one thing: where LibTorch holds MKL, at::sqrt is MKL's, of which one root in five is off by the last bit
-// in fp32 and one in seventy in fp64. There SGD and both moments of Adam have ATen's bits and Adam's parameters do not.
+// up), with one exception. Where LibTorch contains MKL, at::sqrt is MKL's, whose roots are off by the last bit: one in
+// five in fp32, one in seventy in fp64. There SGD and both moments of Adam have ATen's bits and Adam's parameters do
+// not.
 #pragma once
 
 #include <cstdint>
 
 namespace reprobench {
 
-// Elements that lie one after the other in each of these places; T is float or double. Places do not overlap.
+// Elements that lie one after the other at each of these addresses; T is float or double. The memory does not overlap.
 template <class T>
 struct Elements {
   T* parameter = nullptr;
   const T* gradient = nullptr;
-  T* kept[2] = {nullptr, nullptr};  // by the optimizer, in the order of Optimizer::keeps(); null: it keeps less
+  T* kept[2] = {nullptr, nullptr};  // optimizer's state, in the order of Optimizer::keeps(); null: it keeps less
   std::int64_t count = 0;
   bool decay = false;
 };
@@ -25,9 +26,9 @@ struct Elements {
 struct AdamNumbers {
   double beta1 = 0;
   double beta2 = 0;
-  double epsilon = 0;  // with the step's bias correction, as the next
+  double epsilon = 0;  // with the step's bias correction, like step_size
   double step_size = 0;
-  double remaining = 1;  // of a weight that decays
+  double remaining = 1;  // factor of a weight that decays
 };
 
 struct SgdNumbers {

@@ -1,10 +1,10 @@
-// All trained parameters of a training in one buffer, what the optimizer keeps of them in one buffer each, and an
-// update that goes over all of them once (the knob `optimizer_layout`).
+// All trained parameters of a training in one buffer, each kind of optimizer state in one buffer, and an update that
+// goes over all of them once (the knob `optimizer_layout`).
 //
 // Parameters are tensors of their own over parts of the buffer, by the names they always have: forward passes, traces
-// and checkpoints see no difference. Each begins at a multiple of 64 bytes, as memory of LibTorch's own does, so that
-// no kernel takes another path for it. Gradients are read where the backward pass left them: one buffer for them would
-// have to be zeroed before each step and added to, which is two passes more and makes +0.0 of a gradient of -0.0.
+// and checkpoints see no difference. Each begins at a multiple of 64 bytes, as LibTorch's own memory does, so that no
+// kernel takes another path for it. Gradients are read where the backward pass left them. One buffer for them would
+// have to be zeroed before each step and added to, which takes two more passes and turns a gradient of -0.0 into +0.0.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,20 @@ namespace reprobench {
 
 class FlatState {
  public:
-  // Room for what is not frozen among `specs`, on the CPU, in fp32 or fp64; everything begins as zeros.
+  // Makes room for the parameters of `specs` that are not frozen, on the CPU, in fp32 or fp64; everything begins as
+  // zeros.
   FlatState(std::span<const ParameterSpec> specs, const Optimizer& optimizer, bool is_double);
   ~FlatState();
   FlatState(const FlatState&) = delete;
   FlatState& operator=(const FlatState&) = delete;
 
-  // The part of a parameter, by its place among the specs, and of the `number`-th tensor that the optimizer keeps of
-  // it; of the parameter's shape. Not for a frozen one.
+  // The buffer's part for a parameter, by its index among the specs, and for tensor `number` of its optimizer state.
+  // Both have the parameter's shape. They must not be called for a frozen parameter.
   at::Tensor parameter(std::size_t index) const;
   at::Tensor kept(std::size_t index, std::size_t number) const;
 
-  // One step on every parameter whose gradient is defined; `gradients` and `decays` by the specs' places. Gradients are
-  // of the parameter's type. Work is cut into equal runs of elements, whatever the number of threads.
+  // One step on every parameter whose gradient is defined; `gradients` and `decays` have the specs' order. Gradients
+  // have the parameter's type. Work is cut into equal runs of elements, whatever the number of threads.
   void update(const Optimizer& optimizer, std::span<const at::Tensor> gradients, const std::vector<bool>& decays) const;
 
  private:

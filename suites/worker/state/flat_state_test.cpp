@@ -1,4 +1,4 @@
-// The flat layout of a training's state: where things lie, how they are updated, and that nothing else shows.
+// The flat layout of a training's state: where tensors lie, how they are updated, and that nothing else changes.
 #include "suites/worker/state/flat_state.hpp"
 
 #include <algorithm>

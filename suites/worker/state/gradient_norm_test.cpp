@@ -1,4 +1,4 @@
-// The norm over all gradients in its order of summation, and what clipping makes of them.
+// The norm over all gradients in its order of summation, and the gradients after clipping.
 #include "suites/worker/state/gradient_norm.hpp"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// What the loss is multiplied by before the backward pass, and gradients divided by after it. Gradients smaller than
-// fp16's least number would be lost on their way through the network (Micikevicius et al. 2018, "Mixed Precision
-// Training", section 3.2). A power of two, so nothing else is rounded otherwise, and the same on every stack.
+// The scale by which the loss is multiplied before the backward pass, and gradients are divided after it. Gradients
+// smaller than fp16's least number would be lost on their way through the network (Micikevicius et al. 2018, "Mixed
+// Precision Training", section 3.2). It is a power of two, so no other value is rounded differently, and the same on
+// every stack.
 //
 //   constant  1024 in every step. Should a gradient overflow, the next loss is NaN and ends the run.
 //   dynamic   as torch.amp.GradScaler: 65536 at first. A step with a gradient that is not finite updates nothing, not
@@ -34,8 +35,8 @@ ScaleState after_step(ScaleState before, bool is_skipped, std::int64_t growth_in
 
 class LossScaler {
  public:
-  // Adds what it keeps to `state`, which must outlive this. A replay in another precision keeps the state of the run
-  // and scales nothing.
+  // Adds its tensors to `state`, which must outlive this. A replay in another precision keeps the state of the run and
+  // scales nothing.
   LossScaler(const Settings& settings, TrainState& state);
   ~LossScaler();
   LossScaler(const LossScaler&) = delete;
@@ -43,7 +44,7 @@ class LossScaler {
 
   bool scales() const { return scales_; }
   bool is_dynamic() const { return scales_ && kept_ != nullptr; }
-  double scale() const;  // of the step in hand
+  double scale() const;  // of the current step
   void update(bool is_skipped);
 
  private:
@@ -53,10 +54,10 @@ class LossScaler {
 
   bool scales_;
   std::int64_t growth_interval_ = 0;
-  std::unique_ptr<Kept> kept_;  // of a dynamic scale
+  std::unique_ptr<Kept> kept_;  // null unless the scale is dynamic
 };
 
-// Every gradient that this rank has, also of shards.
+// Whether every gradient that this rank has is finite, also those of shards.
 bool are_gradients_finite(const TrainState& state);
 
 }  // namespace reprobench

@@ -1,14 +1,14 @@
-// Offload (ZeRO-Offload, Ren et al. 2021; ZeRO-Infinity, Rajbhandari et al. 2021): what a training keeps on the host
-// instead of on its device. The optimizer's states lie there, and beside them a copy of every parameter (of ZeRO a
-// shard) that it updates; gradients are brought there for the update, and updated parameters back. With
-// `optimizer_and_param` the host has the shards of ZeRO 3 themselves, so nothing has to be brought back: gathering
-// reads them.
+// Offload (ZeRO-Offload, Ren et al. 2021; ZeRO-Infinity, Rajbhandari et al. 2021): the part of a training's state that
+// lies on the host instead of on its device. The optimizer's states are there, and a copy of every parameter (with
+// ZeRO, of a shard) that it updates. Gradients are copied to the host for the update, and updated parameters back. With
+// `optimizer_and_param` the host has the shards of ZeRO 3 themselves, so nothing has to be copied back: gathering reads
+// them.
 //
 // On a GPU the host's memory is pinned and copies are queued; the host waits once for a group of gradients. On the CPU
-// it is a second place all the same, other memory than what trains, so that every copy is made there too.
+// the host is a second place all the same, with other memory than the training's, so that every copy is made there too.
 //
-// The update is the same element-wise operators on the same values, so bits are those of no offload where both run on
-// one kind of processor; of a GPU's the host's may differ by rounding.
+// The update applies the same element-wise operators to the same values. So its bits are those without offload if both
+// run on one kind of processor; the host's may differ from a GPU's by rounding.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct Device;
 
 namespace reprobench {
 
-// What a training has of a parameter, and its optimizer of that on the host.
+// A parameter's tensors in the training, and those of its optimizer on the host.
 struct OffloadedTensors {
   std::size_t index;
   at::Tensor& trained;  // the parameter or shard, where the training runs
@@ -40,7 +40,7 @@ struct OffloadedTensors {
 
 class OffloadedUpdate {
  public:
-  // Of a training on `where`.
+  // The training runs on `where`.
   OffloadedUpdate(Offload offload, const c10::Device& where);
   ~OffloadedUpdate();
 
@@ -50,22 +50,22 @@ class OffloadedUpdate {
   at::Tensor zeros_like(const at::Tensor& tensor) const;
   at::Tensor copy_of(const at::Tensor& tensor) const;
 
-  // From now on updates a parameter here; `trained` is copied unless its memory is the host's already.
+  // From now on the parameter is updated on the host; `trained` is copied unless it lies in the host's memory already.
   void add(std::size_t index, const at::Tensor& trained);
 
-  // The host's copy, or that parameter itself; undefined for one that was not added.
+  // The host's copy, or the parameter itself if it lies there; undefined for one that was not added.
   const at::Tensor& copy(std::size_t index) const;
 
-  // After somebody else has written what is trained.
+  // Copies `trained` anew, after other code has written it.
   void take(std::size_t index, const at::Tensor& trained);
 
   // One step of `optimizer` on the host, after its begin(). Updated parameters are on their way back when it returns.
   void run(std::span<OffloadedTensors> all, const Optimizer& optimizer);
 
-  // For a fault: the next update of that parameter stays on the host.
+  // For a fault: the next update of that parameter is not copied back.
   void forget_to_return(std::size_t index) { forgotten_ = index; }
 
-  // Memory that gradients are brought into, from run() until it is released.
+  // The size of the memory that gradients are copied into, from run() until it is released.
   std::int64_t staging_bytes() const;
   void release_staging();
 

@@ -1,4 +1,4 @@
-// Updates on the host: other memory than what trains, the same bits, and what goes wrong in between.
+// Updates on the host: other memory than the training's, the same bits, and the faults of copying between both.
 #include "suites/worker/state/offloaded_update.hpp"
 
 #include <algorithm>

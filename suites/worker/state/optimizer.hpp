@@ -1,5 +1,5 @@
 // The optimizers a preset can ask for (models/optimizer_settings.hpp), written out in ATen operations rather than taken
-// from torch::optim: the sequence of operations is then part of the workload, equal on every stack, and a release that
+// from torch::optim. The sequence of operations is then part of the workload, equal on every stack. A release that
 // reorders its optimizer does not change the work.
 #pragma once
 
@@ -19,15 +19,16 @@ class Tensor;
 
 namespace reprobench {
 
-// Numbers of an optimizer's state that are no tensors, by name.
+// The numbers in an optimizer's state that are no tensors, by name.
 using OptimizerNumbers = std::map<std::string, double>;
 
-// How Adam's update is written, in a drill: folded as it is (begin() below), or with the bias corrections at their
-// places in the textbook, which is the same in exact arithmetic; or so with the epsilon that belongs to the folded one.
+// How Adam's update is written, for a drill. `folded` is the usual form (begin() below). `textbook` has the bias
+// corrections where the textbook has them, which is the same in exact arithmetic. `unscaled_epsilon` is the textbook's
+// form with the epsilon of the folded one.
 enum class AdamForm { folded, textbook, unscaled_epsilon };
 
-// A parameter as its optimizer sees it. `kept` is what the optimizer remembers of it, one tensor for each of
-// Optimizer::keeps(), of the parameter's shape and type; `scratch` is one more, so that a step allocates nothing.
+// A parameter as its optimizer sees it. `kept` is its optimizer state, one tensor for each of Optimizer::keeps(), of
+// the parameter's shape and type; `scratch` is one more, so that a step allocates nothing.
 struct TrainedTensors {
   at::Tensor& parameter;
   std::vector<at::Tensor>& kept;
@@ -40,10 +41,10 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Names of what is kept of each parameter, as PyTorch calls it: "exp_avg". All begin as zeros.
+  // The names of the tensors that are kept for each parameter, as PyTorch has them: "exp_avg". All begin as zeros.
   virtual std::span<const std::string_view> keeps() const = 0;
 
-  // What the host computes before a step: numbers that change from step to step. With `on_device`, a tensor of
+  // Computes on the host, before a step, the numbers that change from step to step. With `on_device`, a tensor of
   // kStepNumbers elements of the parameters' type, they are copied there, and a step() that reads them can be recorded.
   virtual void begin(double learning_rate, at::Tensor* on_device) = 0;
   static constexpr int kStepNumbers = 3;
@@ -51,18 +52,18 @@ class Optimizer {
   // One step on one parameter, whose gradient is there. `on_device` is begin()'s.
   virtual void step(const TrainedTensors& tensors, const at::Tensor* on_device) const = 0;
 
-  // The same on elements in memory of the host, in one pass; after a begin() without a tensor.
+  // The same on elements in the host's memory, in one pass; it follows a begin() without a tensor.
   virtual void step(const Elements<float>& elements) const = 0;
   virtual void step(const Elements<double>& elements) const = 0;
 
   virtual OptimizerNumbers numbers() const { return {}; }
-  virtual void set_numbers(const OptimizerNumbers&) {}  // all of numbers(), with other values
+  virtual void set_numbers(const OptimizerNumbers&) {}  // takes all of numbers(), with other values
 
   // For the fault `adam_epsilon`.
   virtual bool has_epsilon() const { return false; }
   virtual void set_epsilon(double) {}
 
-  // For the fault `optimizer_momentum`: what a step keeps of the first thing that it keeps.
+  // For the fault `optimizer_momentum`: the factor by which a step keeps the first tensor of its state.
   virtual void set_momentum(double) {}
 
   // Whether this parameter decays by the preset's rule.

@@ -14,7 +14,7 @@ namespace reprobench {
 
 class ReplicaThreads {
  public:
-  // One thread less than there are replicas: the first one's work is done by whoever calls run().
+  // Starts one thread less than there are replicas: the thread that calls run() does the first one's work.
   explicit ReplicaThreads(int replicas);
   ~ReplicaThreads();
   ReplicaThreads(const ReplicaThreads&) = delete;
@@ -31,7 +31,7 @@ class ReplicaThreads {
   std::mutex mutex_;
   std::condition_variable changed_;
   const std::function<void(int replica)>* work_ = nullptr;
-  std::int64_t rounds_ = 0;  // begun
+  std::int64_t rounds_ = 0;  // rounds that have begun
   std::size_t at_work_ = 0;  // threads that have not ended this round
   bool stops_ = false;
   std::vector<std::exception_ptr> thrown_;  // by replica

@@ -1,4 +1,4 @@
-// How much memory a training's state takes at this moment, by what was allocated for it, and where.
+// How much memory a training's state takes at this moment, and where, by what was allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace reprobench {
 
-// Of what the optimizer keeps.
+// The bytes of the optimizer's state.
 std::int64_t optimizer_state_bytes(const TrainState& state);
 
-// Of parameters, gradients and the optimizer's state. Memory that what trains and what the host keeps had in common
+// The bytes of parameters, gradients and the optimizer's state. Memory that the training and the host's part shared
 // would count for the device.
 ModelStateBytes model_state_bytes(const TrainState& state);
 

@@ -1,7 +1,7 @@
-// Where the tensors of a training have to lie: before and after each phase of a step every parameter, gradient,
-// optimizer state, copy on the host and number of the loss scale is held against what the layout declares of it, so
-// that a tensor in the wrong place is named with the setting that put it there. Without it the first kernel that meets
-// two devices says "Expected all tensors to be on the same device", of no tensor by name and of no setting.
+// Checks where the tensors of a training lie, before and after each phase of a step. Every parameter, gradient,
+// optimizer state, copy on the host and number of the loss scale is compared with the layout's declaration. So a tensor
+// in the wrong place is named, with the setting that put it there. Without the guard, the first kernel that meets two
+// devices says "Expected all tensors to be on the same device", and names neither a tensor nor a setting.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace reprobench {
 
-// What a run does with the state once gradients are there.
+// The phases in which a run works on the state once gradients are there.
 enum class StatePhase { gradients, unscale, clip, optimizer, gather, checkpoint };
 enum class PhaseSide { before, after };
 
 class TensorGuard {
  public:
-  // Of tensors on `where`; `state` must outlive this. What offload keeps on the host has to be pinned where a GPU
-  // trains; `is_pinned` says otherwise.
+  // The training's tensors are on `where`; `state` must outlive this. Tensors that offload keeps on the host have to be
+  // pinned if a GPU trains, unless `is_pinned` says otherwise.
   TensorGuard(const TrainState& state, const c10::Device& where, const Settings& settings,
               std::optional<bool> is_pinned = {});
   ~TensorGuard();

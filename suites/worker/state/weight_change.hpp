@@ -1,4 +1,4 @@
-// How far a training's weights have come from where they began.
+// How far a training's weights have moved from their initial values.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace reprobench {
 
 // L2 distance of all trained parameters from their initial values, as a share of the L2 norm of these, in fp64. Initial
-// values are drawn once more, one parameter at a time, so nothing is kept for it during the training. Only of weights
-// that began as drawn from `seed`. Nothing where no rank has parameters whole, or where the norm is 0.
+// values are drawn once more, one parameter at a time, so no memory is kept for them during the training. The weights
+// must have begun as drawn from `seed`. Nothing where no rank has whole parameters, or where the norm is 0.
 std::optional<double> weight_change_rel(const Model& model, const ModelPreset& preset, std::uint64_t seed,
                                         const TrainState& state);
 

@@ -1,4 +1,4 @@
-// The way that weights come in whole trainings on the CPU.
+// How far weights move in whole trainings on the CPU.
 #include "suites/worker/state/weight_change.hpp"
 
 #include <cmath>
