@@ -10,13 +10,14 @@
 
 namespace reprobench {
 
-// Which sequence a draw belongs to. The id is FNV-1a of the name, so adding a tensor moves no other tensor's numbers.
+// The sequence that a draw belongs to. The id is FNV-1a of the name, so adding a tensor moves no other tensor's
+// numbers.
 std::uint32_t tensor_id(std::string_view name);
 
 PhiloxBlock keyed_block(std::uint64_t seed, std::uint32_t tensor, std::uint32_t step, std::uint64_t element);
 
-// `mean` plus `scale` times a bell-shaped number of variance 1 (philox.hpp): one rounding for the product and one for
-// the sum, which is exact where mean or scale is 0.
+// Each value is `mean` plus `scale` times a bell-shaped number of variance 1 (philox.hpp). There is one rounding for
+// the product and one for the sum, which is exact if mean or scale is 0.
 std::vector<float> initial_values(std::uint64_t seed, std::string_view name, std::size_t count, float scale,
                                   float mean = 0);
 

@@ -1,5 +1,5 @@
-// The learning rate of a step. In IEEE operations alone, which every C library and compiler rounds alike: it is part of
-// the bits of a run.
+// The learning rate of a step. It is computed in IEEE operations alone, which every C library and compiler rounds
+// alike, since it is part of the bits of a run.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace reprobench {
 
-// Of `step`, 1-based, of a run of `steps`. During a warm-up of w steps it is base * step / w; at the last step it is
-// base * final_share. A run that is shorter than its warm-up never leaves it.
+// The rate of `step`, 1-based, in a run of `steps` steps. During a warm-up of w steps it is base * step / w; at the
+// last step it is base * final_share. A run that is shorter than its warm-up never leaves it.
 double learning_rate(const OptimizerSettings& optimizer, const RateSchedule& schedule, std::int64_t step,
                      std::int64_t steps);
 

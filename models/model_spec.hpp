@@ -1,8 +1,8 @@
-// What a model is: a folder models/NAME/ whose model.cpp defines `const Model& NAME_model()`. CMake turns the folders
-// into the table behind models().
+// A model is a folder models/NAME/ whose model.cpp defines `const Model& NAME_model()`. CMake turns the folders into
+// the table behind models().
 //
 // A model declares its parameters and buffers, computes outputs and a loss from them and from a batch of named fields,
-// and taps what a trace should show. It draws no random number, holds no state and owns no tensor: initial values,
+// and taps what a trace should show. It draws no random number, holds no state and owns no tensor. Initial values,
 // order, optimizer and learning rates are the same code for all models, so two stacks cannot differ in them. This
 // header is torch-free; only model.cpp sees LibTorch.
 #pragma once
@@ -38,41 +38,41 @@ struct ModelPreset {
   std::int64_t frames = 0;      // of a clip; 0: samples have none
 };
 
-// What Model::flops_per_step() counts: two operations for every multiply-add of a matrix product, forward and backward;
-// no element-wise work, no recomputation, nothing saved by a causal mask. For a decoder this is 6 N + 12 L H Q T a
-// token (Chowdhery et al. 2022, "PaLM", appendix B) with N the weights that enter matrix products.
+// The operations that Model::flops_per_step() counts: two for every multiply-add of a matrix product, forward and
+// backward. Element-wise work and recomputation do not count, and a causal mask saves nothing. For a decoder this is 6
+// N + 12 L H Q T a token (Chowdhery et al. 2022, "PaLM", appendix B) with N the weights that enter matrix products.
 inline constexpr std::string_view kFlopConvention = "matrix products, PaLM appendix B";
 
 struct ParameterSpec {
   std::string name;  // "fc1.weight"
   std::vector<std::int64_t> shape;
   float init_scale = 0;  // standard deviation of the initial bell-shaped values
-  float init_mean = 0;   // what they lie around; with scale 0 every element is this
+  float init_mean = 0;   // mean of the initial values; with scale 0 every element is this
   bool frozen = false;   // never trained: it gets no gradient, no optimizer state and no decay
 };
 
-// State that is not trained: running statistics, which forward() overwrites in place, or a table of constants. In fp32,
-// in fp64 where the run computes in it.
+// State that is not trained: running statistics, which forward() overwrites in place, or a table of constants. Buffers
+// are in fp32, or in fp64 if the run computes in it.
 struct BufferSpec {
   std::string name;  // "bn1.running_mean"
   std::vector<std::int64_t> shape;
   float initial = 0;               // of every element,
-  std::vector<float> values = {};  // unless all of them stand here, row-major
+  std::vector<float> values = {};  // unless all elements are given here, row-major
 };
 
-// How those who publish trained weights of a network name its tensors in safetensors files. Their names are ours but
-// for what stands here.
+// How publishers of trained weights of a network name its tensors in safetensors files. Their names are ours, with the
+// exceptions given here.
 struct PublishedNaming {
-  // Of theirs, a tensor that one of ours is the same as: the output projection that is the embedding.
+  // A tensor of theirs that is the same as one of ours: the output projection that is the embedding.
   struct Copy {
     std::string_view name;
     std::string_view of;  // ours
   };
 
   std::string_view by = {};                           // "Hugging Face GPT-2"; empty: nobody publishes such weights
-  std::string_view prefix = {};                       // may stand before each of their names: "transformer."
+  std::string_view prefix = {};                       // may precede each of their names: "transformer."
   std::span<const std::string_view> transposed = {};  // ends of names whose matrices they keep as (in, out)
-  std::span<const std::string_view> constants = {};   // ends of their names of what nobody trains and we make ourselves
+  std::span<const std::string_view> constants = {};   // ends of their names of untrained tensors that we make
   std::span<const Copy> copies = {};
   std::span<const std::string_view> added = {};  // parts of our names that no file has: adapters, which begin as drawn
 };
@@ -83,14 +83,14 @@ class Batch {
  public:
   virtual ~Batch() = default;
 
-  // (B, ...) of that field. Throws std::out_of_range for a name the data set has not.
+  // (B, ...) of that field. Throws std::out_of_range for a name that the data set does not have.
   virtual const at::Tensor& field(std::string_view name) const = 0;
 };
 
-// What a block of a network makes of the tensors that go into it.
+// Computes a block of a network from its inputs.
 using BlockFunction = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
 
-// What the train loop lends a model during one step.
+// The interface to the train loop that a model has during one step.
 class StepContext {
  public:
   virtual ~StepContext() = default;
@@ -98,36 +98,37 @@ class StepContext {
 
   virtual const Settings& settings() const = 0;
 
-  // Parameter by its place in Model::parameters(), buffer by its place in Model::buffers().
+  // A parameter by its index in Model::parameters(), a buffer by its index in Model::buffers().
   virtual const at::Tensor& parameter(std::size_t index) const = 0;
   virtual const at::Tensor& buffer(std::size_t index) const = 0;
 
   // Shows `value`, and later its gradient if it gets one, to the trace under `name`.
   virtual void tap(const at::Tensor& value, std::string_view name) = 0;
 
-  // Discrete events, if the trace wants them. `mask`: the elements of `mask` that are not zero take part in the
-  // gradient. `choice`: of the last dimension of `scores` the largest element is taken.
+  // Discrete events, if the trace wants them. With `mask`, elements of the mask that are not zero take part in the
+  // gradient. With `choice`, the largest element of the last dimension of `scores` is chosen.
   virtual void mask(const at::Tensor& mask, std::string_view event) = 0;
   virtual void choice(const at::Tensor& scores, std::string_view event) = 0;
 
-  // Computes one of the blocks a network is stacked of. With the knob `gradient_checkpointing` only `inputs` are kept
-  // of it, and the backward pass calls `compute` once more, after forward() has returned: every tensor of this pass
-  // that it needs is among `inputs`, and what it refers to else has been handed to keep().
+  // Computes one of the blocks that a network is a stack of. With the knob `gradient_checkpointing` only its `inputs`
+  // are kept, and the backward pass calls `compute` once more, after forward() has returned. So every tensor of this
+  // pass that it needs must be among `inputs`, and everything else that it refers to must have been handed to keep().
   virtual at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) = 0;
 
-  // A drill has `module` computed by other calls than the model's own, as `kind` (matrix/contract/request.cpp) says:
-  // another decomposition, another constant. A module is named as it is tapped.
+  // Whether a drill wants `module` computed by other calls than the model's own, as `kind`
+  // (matrix/contract/request.cpp) says: another decomposition, another constant. A module has the name under which it
+  // is tapped.
   virtual bool plants(std::string_view kind, std::string_view module) {
     static_cast<void>(kind);
     static_cast<void>(module);
     return false;
   }
 
-  // Lets `network` live until the backward pass is done.
+  // Keeps `network` alive until the backward pass is done.
   virtual void keep(std::shared_ptr<const void> network) = 0;
 };
 
-// What a forward pass ends in, in an order of the model's own.
+// The results of a forward pass, in an order of the model's own.
 using Outputs = std::vector<at::Tensor>;
 
 class Model {
@@ -145,17 +146,18 @@ class Model {
   virtual std::vector<ParameterSpec> parameters(const ModelPreset& preset) const = 0;
   virtual std::vector<BufferSpec> buffers(const ModelPreset&) const { return {}; }
   virtual PublishedNaming published_naming() const { return {}; }
-  // Of one training step, by kFlopConvention.
+  // The operations of one training step, by kFlopConvention.
   virtual std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const = 0;
 
-  // What forward() and loss() make and autograd saves, in fp32 with attention written out. Empty: nobody has written it
-  // down, and the memory of a step is not predicted.
+  // The tensors that forward() and loss() make and autograd saves, in fp32 with attention written out. Empty if the
+  // model does not declare them; then the memory of a step is not predicted.
   virtual ActivationTape activations(const ModelPreset&, std::int64_t /*batch_size*/) const { return {}; }
 
-  // For a classifier the logits (B, classes), for a decoder (B, context, vocabulary). Taps each module's output.
+  // Returns the logits: (B, classes) for a classifier, (B, context, vocabulary) for a decoder. Taps each module's
+  // output.
   virtual Outputs forward(const Batch& batch, StepContext& step) const = 0;
 
-  // Scalar, mean over the batch. `outputs` are forward()'s, those of 16 bits widened to fp32.
+  // A scalar, the mean over the batch. `outputs` are forward()'s, with those of 16 bits widened to fp32.
   virtual at::Tensor loss(const Outputs& outputs, const Batch& batch) const = 0;
 };
 

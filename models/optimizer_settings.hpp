@@ -1,5 +1,5 @@
-// How a preset is trained: which optimizer, with what numbers, and how its learning rate changes from step to step.
-// What the worker makes of it is written out in ATen operators (suites/worker/state/optimizer.cpp).
+// How a preset is trained: which optimizer, with what numbers, and how its learning rate changes from step to step. The
+// worker carries it out in ATen operators (suites/worker/state/optimizer.cpp).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace reprobench {
 
 struct ParameterSpec;
 
-// Which parameters lose weight at every step. A rule, so that a model says it once; the workload digest covers what it
-// says of each parameter.
+// Which parameters decay at every step. It is a rule, so that a model says it once; the workload digest covers its
+// answer for each parameter.
 using DecayRule = bool (*)(const ParameterSpec& parameter);
 bool decays_matrices(const ParameterSpec& parameter);  // two dimensions or more: no bias, no weight of a normalization
 bool decays_everything(const ParameterSpec& parameter);

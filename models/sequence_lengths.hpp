@@ -1,6 +1,6 @@
-// How long the sequences of a step are where lengths change from step to step (the knob `sequence_lengths`): one of
-// four buckets, which are a quarter, a half, three quarters and all of the preset's context. Of every four steps each
-// has another bucket, in an order from our own generator, so lengths follow from seed and step alone on every stack.
+// The length of a step's sequences where lengths change from step to step (the knob `sequence_lengths`). It is one of
+// four buckets, which are a quarter, a half, three quarters and all of the preset's context. Every four steps use each
+// bucket once, in an order from our own generator. So lengths follow from seed and step alone on every stack.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Our own tokenizer: a token is a byte of UTF-8, and four more mark where a text begins, ends, is filled up or is
+// Our own tokenizer: a token is a byte of UTF-8. Four more tokens mark where a text begins, ends, is padded or is
 // hidden.
 #pragma once
 

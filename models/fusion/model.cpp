@@ -1,7 +1,7 @@
-// A step of multimodal pre-training: encoders of a text, an image and a video, and a text that looks at both by
-// cross-attention to tell the words that are hidden from it (Li et al. 2021, "ALBEF", has the pattern for images; joint
-// attention over the squares of all frames is that of Arnab et al. 2021, "ViViT", model 1). `base` has ViT-B's sizes;
-// `tiny` trains in seconds on one core. Both read drawn scenes, their clips and sentences byte by byte.
+// A step of multimodal pre-training: encoders of a text, an image and a video. The text looks at the other two by
+// cross-attention to predict its hidden words (Li et al. 2021, "ALBEF", has the pattern for images; joint attention
+// over the squares of all frames is that of Arnab et al. 2021, "ViViT", model 1). `base` has ViT-B's sizes; `tiny`
+// trains in seconds on one core. Both read drawn scenes, their clips and sentences byte by byte.
 //
 // B: batch, F: frames, N: squares of an image, T: tokens, C: width, V: vocabulary.
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
-// A network where nothing is computed: shapes flow through it, and what comes out is its parameters, its buffers and
-// the products of a step. `Pass` (pass.hpp) has the same members and computes them, so a model writes its network once,
-// as a template over the two, and cannot count or declare another one than it trains.
+// A network where nothing is computed: shapes flow through it, and its parameters, its buffers and the products of a
+// step are the result. `Pass` (pass.hpp) has the same members and computes them. So a model writes its network once, as
+// a template over the two, and cannot count or declare another network than it trains.
 //
 // Shapes begin with the batch, B. T and S are positions, C channels, H heads, D = C / H.
 #pragma once
@@ -25,7 +25,7 @@ struct Linear {
   bool frozen = false;
 };
 
-// Query heads share key and value heads where there are fewer of those (Ainslie et al. 2023, "GQA").
+// Query heads share key and value heads if there are fewer of the latter (Ainslie et al. 2023, "GQA").
 struct Attention {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -40,12 +40,12 @@ struct Patches {
   float init_scale = kWeightScale;
 };
 
-// A tensor's shape, whether a step computes its gradient, and which one it is of those that a step makes.
+// A tensor's shape, whether a step computes its gradient, and its id on the tape.
 struct Extent {
   std::vector<std::int64_t> shape;
   bool has_gradient = false;
   ActivationTape::Id id = ActivationTape::kNone;
-  std::int64_t parameter_elements = 0;  // of the parameter that this is, or looks into
+  std::int64_t parameter_elements = 0;  // of the parameter that this is, or is a view of
 
   std::int64_t elements() const;
 };
@@ -58,7 +58,7 @@ class Declaration {
 
   Extent field(std::string_view name, std::vector<std::int64_t> sample_shape);  // of the batch: (B, ...)
   Extent parameter(ParameterSpec spec);
-  // A buffer of constants. A pass has them already and does not work them out again.
+  // A buffer of constants. A pass has them already and does not compute them again.
   Extent table(const std::string& name, const std::vector<std::int64_t>& shape,
                const std::function<std::vector<float>()>& values);
 
@@ -88,7 +88,7 @@ class Declaration {
   Extent shown(const Extent& x, const std::string& name);
   void choice(const Extent& scores, const std::string& event);
 
-  // What a training may compute a second time (StepContext::block); operations count once.
+  // A block, which a training may compute a second time (StepContext::block); operations count once.
   template <class Compute>
   Extent block(const std::vector<Extent>& inputs, const Compute& compute) {
     std::vector<ActivationTape::Id> ids;
@@ -99,7 +99,8 @@ class Declaration {
     return out;
   }
 
-  // Of one step, by kFlopConvention. A product costs as much once more for the gradient of each factor that has one.
+  // The operations of one step, by kFlopConvention. A product costs the same again for the gradient of each factor that
+  // has one.
   std::int64_t flops() const { return 2 * multiply_adds_; }
 
   std::vector<ParameterSpec> parameters;
@@ -107,7 +108,7 @@ class Declaration {
   ActivationTape tape;  // as `Pass` computes it on a CPU in fp32, with attention written out
 
  private:
-  // What a call makes of its inputs: `out`, on the tape. Where it has no gradient nothing is saved for one.
+  // Puts `out`, which a call makes of its inputs, on the tape. If it has no gradient, nothing is saved for one.
   Extent made(Extent out, const std::vector<Extent>& read, const std::vector<ActivationTape::Id>& saved,
               std::int64_t gradients = 0);
   void count(std::int64_t multiply_adds, const Extent& a, const Extent& b);

@@ -1,5 +1,5 @@
 // Encoders as CLIP has them (Radford et al. 2021): blocks of attention and a perceptron with a LayerNorm before each,
-// and an image as a sequence of its squares (Dosovitskiy et al. 2021, "ViT"). Written over `Layers`, which is
+// and an image as a sequence of its squares (Dosovitskiy et al. 2021, "ViT"). They are written over `Layers`, which is
 // Declaration or Pass. B: batch, T and S: positions, C: width.
 #pragma once
 
@@ -63,7 +63,7 @@ Value encoder(Layers& layers, Value x, const std::string& name, const EncoderSiz
   return x;
 }
 
-// Learnt positions on top of x (B, T, C).
+// Adds learnt positions to x (B, T, C).
 template <class Layers, class Value>
 Value with_positions(Layers& layers, const Value& x, const std::string& name, std::int64_t positions,
                      std::int64_t width) {

@@ -1,6 +1,6 @@
 // The forward pass of a network that is written over `Declaration` or this. Parameters and buffers are taken in the
-// order in which the network asks for them, which is the order in which it declared them. What is computed under a name
-// is tapped under it.
+// order in which the network asks for them, which is the order in which it declared them. A tensor that is computed
+// under a name is tapped under that name.
 //
 // Shapes: B batch, T and S positions, C channels, H heads, D = C / H, K key and value heads.
 #pragma once
@@ -33,7 +33,7 @@ class Pass {
   at::Tensor linear(const at::Tensor& x, const std::string& name, const Linear& linear);
   // (B, 3, S, S) -> (B, T, C), row by row
   at::Tensor patches(const at::Tensor& image, const std::string& name, const Patches& patches);
-  // Over the last dimension, epsilon 1e-5.
+  // Both norms are over the last dimension, with epsilon 1e-5.
   at::Tensor layer_norm(const at::Tensor& x, const std::string& name);
   at::Tensor rms_norm(const at::Tensor& x, const std::string& name, bool frozen = false);
   // (B, T, H D), (B, S, K D) twice -> (B, T, H D)
@@ -44,7 +44,7 @@ class Pass {
   at::Tensor rotate(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines, std::int64_t heads);
   // (..., C), (R, C) -> (..., R)
   at::Tensor product(const at::Tensor& x, const at::Tensor& rows, const std::string& name);
-  // Of one shape, or `b` as large as the last dimensions of `a`.
+  // Both tensors have one shape, or `b` has the last dimensions of `a`.
   at::Tensor add(const at::Tensor& a, const at::Tensor& b, double times = 1);
   at::Tensor multiply(const at::Tensor& a, const at::Tensor& b);
   at::Tensor times_exponential(const at::Tensor& x, const at::Tensor& exponent);
@@ -62,7 +62,7 @@ class Pass {
   at::Tensor frames_together(const at::Tensor& x, std::int64_t frames);  // (B F, T, C) -> (B, F T, C)
   at::Tensor shown(at::Tensor x, const std::string& name);               // taps it
   void choice(const at::Tensor& scores, const std::string& event);
-  // What else `compute` refers to lives as long as this pass.
+  // Everything else that `compute` refers to must live as long as this pass.
   at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute);
 
  private:

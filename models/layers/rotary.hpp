@@ -1,6 +1,6 @@
 // The angles of rotary position embeddings (Su et al. 2021, "RoFormer"): position t turns pair i of a head of D
-// elements by t base^(-2 i / D). In IEEE operations alone, without a power, sine or cosine of a C library: the tables
-// are part of the bits of a run.
+// elements by t base^(-2 i / D). The tables are computed in IEEE operations alone, without a power, sine or cosine of a
+// C library, since they are part of the bits of a run.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace reprobench {
 
 // How LLaMA 3.1 scales the angles of long waves over more positions than it was first trained with.
 struct RotaryScaling {
-  double factor = 1;  // 1: not at all
+  double factor = 1;  // 1: no scaling
   double least_turns = 1;
   double most_turns = 4;
   double first_context = 8192;

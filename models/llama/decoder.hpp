@@ -1,9 +1,9 @@
 // The LLaMA decoder (Touvron et al. 2023; Grattafiori et al. 2024): RMSNorm before attention with rotary positions and
-// before a SwiGLU perceptron, heads of keys and values shared by several query heads, no biases. Written over `Layers`,
-// which is Declaration or Pass; other models have it at their end.
+// before a SwiGLU perceptron, heads of keys and values shared by several query heads, no biases. It is written over
+// `Layers`, which is Declaration or Pass; other models end in it.
 //
-// LoRA (Hu et al. 2021): the weights are frozen, and to the products of the target modules W x comes
-// alpha / rank * B A x, with A (rank, in) and B (out, rank) trained. B begins at zero, so the first step is the base's.
+// LoRA (Hu et al. 2021): the weights are frozen, and alpha / rank * B A x is added to the products W x of the target
+// modules. A (rank, in) and B (out, rank) are trained. B begins at zero, so the first step is that of the base model.
 #pragma once
 
 #include <cmath>
@@ -19,10 +19,10 @@
 namespace reprobench {
 
 struct Lora {
-  std::int64_t rank = 0;  // 0: none, every weight is trained
+  std::int64_t rank = 0;  // 0: no LoRA, every weight is trained
   double alpha = 0;
   std::string_view targets = {};   // " q_proj v_proj ", each between blanks
-  bool trains_vocabulary = false;  // the embedding and the output projection whole, as `modules_to_save`
+  bool trains_vocabulary = false;  // all of the embedding and the output projection, as `modules_to_save`
 
   bool adapts(std::string_view module) const {
     return rank > 0 && targets.find(" " + std::string(module) + " ") != std::string_view::npos;
@@ -118,7 +118,7 @@ class LlamaDecoder {
     const std::string name = parent + "." + module;
     const Value base = layers_.linear(x, name, {.out = out, .frozen = size_.freezes_blocks()});
     if (!size_.lora.adapts(module)) return base;
-    // A as its authors' library draws it: of variance 1 / (3 in).
+    // A is drawn as in its authors' library, with variance 1 / (3 in).
     const auto scale = static_cast<float>(std::sqrt(1 / (3 * static_cast<double>(in))));
     const Value low = layers_.linear(x, name + ".lora_A", {.out = size_.lora.rank, .init_scale = scale});
     const Value high = layers_.linear(low, name + ".lora_B", {.out = out, .init_scale = 0});

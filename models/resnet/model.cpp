@@ -1,10 +1,10 @@
 // Residual networks (He et al. 2016, "Deep Residual Learning") with batch normalization: 18 with two convolutions a
 // block, 50 with three, its stride on the 3 x 3 one as torchvision has it. `tiny` is three convolutions in a row, which
-// trains in seconds on one core. All read the handwritten digits, 28 x 28; the published sizes as three equal channels
-// and with their 1,000 classes.
+// trains in seconds on one core. All read the handwritten digits, 28 x 28. The published sizes read them as three equal
+// channels, with their 1,000 classes.
 //
-// Names are the published checkpoints'. A network is described once, in network(): declaring its parameters, counting
-// its products and computing it are three readers of that description.
+// Names are the published checkpoints'. A network is described once, in network(). Three readers of that description
+// declare its parameters, count its products and compute it.
 #include <algorithm>
 #include <array>
 #include <cmath>

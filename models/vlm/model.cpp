@@ -1,6 +1,6 @@
 // A vision-language model in the manner of MiniCPM-V (Yao et al. 2024): a vision transformer reads slices of an image,
-// a few learnt queries sum each of them up by cross-attention, and a LLaMA decoder has the result in its sequence,
-// behind the first token. `8b` has the sizes of MiniCPM-Llama3-V 2.5 (SigLIP-400M, 96 queries, LLaMA 3 8B); `tiny`
+// and a few learnt queries sum each of them up by cross-attention. A LLaMA decoder has the result in its sequence,
+// after the first token. `8b` has the sizes of MiniCPM-Llama3-V 2.5 (SigLIP-400M, 96 queries, LLaMA 3 8B); `tiny`
 // trains in seconds on one core. Both read drawn scenes in five slices and answer questions byte by byte.
 //
 // B: batch, N: slices, P: squares of a slice, Q: queries, T: tokens, C: width, V: vocabulary.

@@ -1,6 +1,7 @@
-// A scene, a clip in grey of its shape as it moves, and a sentence that hides two words: the colour, which only the
-// image shows, and the direction, which only the clip shows. `image` (3, S, S) and `video` (F, 3, S, S) float32;
-// `tokens` (T) int64 with kHiddenToken for every byte of the two; `target` (T) those bytes, else kNoTarget.
+// Each sample has a scene, a clip in grey of its shape as it moves, and a sentence. The sentence hides two words: the
+// colour, which only the image shows, and the direction, which only the clip shows. `image` (3, S, S) and `video` (F,
+// 3, S, S) float32; `tokens` (T) int64 with kHiddenToken for every byte of the two; `target` (T) those bytes, else
+// kNoTarget.
 #include "models/data/byte_tokens.hpp"
 #include "models/data/scenes/scene.hpp"
 #include "models/data/scenes/scene_samples.hpp"

@@ -1,8 +1,8 @@
 // Instruction tuning data in the alpaca format: a JSON array of {"instruction": .., "input": .., "output": ..}, all
 // text, `input` possibly empty; or JSON Lines, an object a line. Tokens are bytes (byte_tokens.hpp).
 //
-// A sample is BEGIN, the prompt, the response, END, padding, cut at the context. `input` are its tokens and `target`
-// what follows each of them: kNoTarget but for the response and its END.
+// A sample is BEGIN, the prompt, the response, END, padding, cut at the context. `input` has its tokens and `target`
+// the token that follows each of them: kNoTarget except for the response and its END.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,14 @@ struct InstructionRecord {
 
 inline constexpr std::size_t kMostRecordBytes = 65'536;
 
-// The records of such a text, or of JSON Lines: a record a line. Throws std::runtime_error as the next, `name` in the
-// place of the file.
+// The records of a text in that format. Throws std::runtime_error as load_instructions() does, with `name` in place of
+// the file.
 std::vector<InstructionRecord> instructions_in(std::string_view text, const std::string& name);
 
-// Reads any file of that format. Throws std::runtime_error, one sentence that begins with the file and, where it has
-// one, the record: no such file, no JSON, text that is not UTF-8, no array or an empty one, a record that is no object,
-// a key that is missing or no string, an empty output, a record of more than kMostRecordBytes.
+// Reads any file of that format. Throws std::runtime_error, with one sentence that begins with the file and, where it
+// has one, the record. Errors of a file: there is none, it is no JSON, its text is not UTF-8, it has no array or an
+// empty one. Errors of a record: it is no object, has a key that is missing or no string, an empty output, or a record
+// of more than kMostRecordBytes.
 std::vector<InstructionRecord> load_instructions(const std::filesystem::path& path);
 
 // "### Instruction:\n..\n\n### Input:\n..\n\n### Response:\n", without the middle part if there is no input.

@@ -11,7 +11,7 @@
 
 namespace reprobench {
 
-// One of the two writes a sample's elements, row-major, by the field's type.
+// `real` or `whole`, by the field's type, gives a sample's elements, row-major.
 struct SceneField {
   FieldSpec spec;
   std::function<void(std::int64_t sample, std::span<float> to)> real = {};

@@ -1,7 +1,7 @@
 // The verse of README.md in this folder, byte by byte: a token is a byte, 0..127.
 //
-// Sample i is the context + 1 bytes from i * context on. Its `input` are the first `context` of them and its `target`
-// the last: the byte that follows each.
+// Sample i is the context + 1 bytes from i * context on. Its `input` has the first `context` of them and its `target`
+// the last `context`: the byte that follows each.
 #pragma once
 
 #include <cstdint>
