@@ -1,4 +1,4 @@
-// One attempt of the fake worker: writes trace.jsonl and result.json beside the request, or does not, as it is told.
+// One attempt of the fake worker: writes trace.jsonl and result.json beside the request, or does not, by its behaviour.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,8 @@ namespace reprobench {
 
 Fingerprint fake_fingerprint(const std::string& stack);
 
-// The exit code of the process. Some behaviours do not return. `loaded`: the libraries that it says it has mapped.
+// Returns the exit code of the process; some behaviours do not return. `loaded` are the libraries that the worker
+// reports as mapped.
 int run_attempt(const CellRequest& request, const Behaviour& behaviour, const std::filesystem::path& folder,
                 const std::vector<MappedLibrary>& loaded);
 

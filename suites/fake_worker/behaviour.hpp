@@ -1,4 +1,4 @@
-// What the fake worker is told to do. The words, each optionally with `=VALUE`; several are joined by commas:
+// What the fake worker does. A behaviour is one of these words, optionally with `=VALUE`, or several joined by commas:
 //
 //   ok                     a correct run; the same bits on every stack
 //   ok_other_bits          correct and repeatable, but with bits (and numbers, by 1e-6) of its stack's own
@@ -43,9 +43,9 @@
 //   other_checkpoint       it names another checkpoint than the one that is there
 //   segment=N                  all this in the process that is stopped (1) or goes on (2); the others are ok
 //   rank=N                 all this in rank N; the others are ok, and paced and in lockstep if that is said
-//   xid=N  clock_events=BITS  foreign_pid=PID  gpu_lost  nvml_hang=MS       device trouble after half the steps,
-//   through
-//                          the fake libnvidia-ml (fake_gpu.hpp); the second and third pass with the training
+//   xid=N  clock_events=BITS  foreign_pid=PID  gpu_lost  nvml_hang=MS
+//                          device trouble after half the steps, through the fake libnvidia-ml (fake_gpu.hpp); the
+//                          second and third pass with the training
 //   once                   the device trouble only in the first attempt of a repeat
 //   brief                  the device trouble passes after a few readings
 #pragma once
@@ -64,9 +64,9 @@ class Behaviour {
   explicit Behaviour(const std::string& text);
 
   bool does(const std::string& word) const { return words_.contains(word); }
-  // What that rank of an attempt does.
+  // The behaviour of that rank of an attempt.
   Behaviour of_rank(int rank) const;
-  // What that process of an attempt does that is stopped and resumed.
+  // The behaviour of the request's process in an attempt that is stopped and resumed.
   Behaviour of_segment(const CellRequest& request) const;
 
   double value(const std::string& word, double otherwise) const;
@@ -77,7 +77,7 @@ class Behaviour {
 
 // A script is a JSON object {"KEY": "BEHAVIOUR", ...}. KEY is "PART" or "PART/REPEAT"; the first entry in file order
 // whose PART occurs in "CELL_ID SUITE-MODEL-STACK-DEVICE-PRECISION" and whose REPEAT, if given, is the request's
-// decides. Without one it is "ok". Throws ContractError if the script is not such an object.
+// decides. Without such an entry it is "ok". Throws ContractError if the script is not such an object.
 Behaviour behaviour_from_script(const std::string& script, const CellRequest& request);
 
 }  // namespace reprobench

@@ -2,7 +2,7 @@
 //
 //   reprobench-fake-worker describe
 //   reprobench-fake-worker run REQUEST [--do BEHAVIOUR | --script FILE]      (behaviour.hpp)
-//     [--loaded PATH=BUILD_ID ...]      libraries that it says it has mapped
+//     [--loaded PATH=BUILD_ID ...]      libraries that it reports as mapped
 //
 // Other arguments of `run`, such as a real worker's `--data DIR`, are accepted and ignored.
 #include <fstream>

@@ -1,4 +1,4 @@
-// What stands for a checkpoint where nothing is trained: a few words about the state, in a file.
+// A substitute for a checkpoint where nothing is trained: a few words about the state, in a file.
 #pragma once
 
 #include "matrix/contract/request.hpp"
@@ -8,10 +8,10 @@
 
 namespace reprobench {
 
-// Of the step that the training is at. Does nothing for a request without checkpoints.
+// Writes the checkpoint of the step that the training is at. Does nothing for a request without checkpoints.
 void write_synthetic_checkpoint(const CellRequest& request, const SyntheticTraining& training, CellResult& result);
 
-// Sets the training to where the request's checkpoint is. Nothing for a request that begins at the start.
+// Sets the training to the step of the request's checkpoint. Returns nothing for a request that begins at the start.
 std::optional<ResumedFrom> resume_synthetic(const CellRequest& request, const Behaviour& behaviour,
                                             SyntheticTraining& training, CellResult& result);
 

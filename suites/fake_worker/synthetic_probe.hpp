@@ -1,4 +1,4 @@
-// A probe that measures nothing: every operation it declares with invented samples, spoilt as the behaviour says.
+// A probe that measures nothing. Every operation that it declares has invented samples, which the behaviour may spoil.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace reprobench {
 
 std::vector<ProbeMeasurement> synthetic_measurements(const CellRequest& request, const Behaviour& behaviour);
 
-// 32 hex digits: equal for equal requests but for the stack.
+// 32 hex digits, which are equal for equal workloads, whatever the stack.
 std::string synthetic_probe_digest(const CellRequest& request);
 
 }  // namespace reprobench

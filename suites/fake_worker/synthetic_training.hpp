@@ -1,5 +1,5 @@
-// A training run that is made up: numbers, digests and times that look like one and depend on nothing but the request,
-// so that everything downstream of a worker can be tested without a model or a framework.
+// A training run that is made up. Its numbers, digests and times look like a real one's and depend on the request
+// alone. So everything downstream of a worker can be tested without a model or a framework.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class SyntheticTraining {
 
   const std::string& workload_digest() const { return workload_digest_; }
   std::string chain() const { return to_hex(chain_); }
-  std::int64_t step() const { return step_; }  // the last one given
+  std::int64_t step() const { return step_; }  // the last one that advance() gave
   std::int64_t peak_rss_bytes() const;
   std::int64_t peak_anonymous_bytes() const;
 
-  // The tensors of the step that advance() will give next, in execution order.
+  // The tensors of the step that advance() gives next, in execution order.
   TensorsRecord tensors() const;
   bool is_sketched(std::int64_t step) const;
   StepRecord advance();

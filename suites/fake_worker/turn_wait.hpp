@@ -20,7 +20,7 @@ class TurnWait {
   const CellRequest& request_;
   std::filesystem::path folder_;
   std::ifstream file_;
-  std::string line_;        // as far as it is written
+  std::string line_;        // the part of it that is written so far
   std::int64_t lines_ = 0;  // read
   std::int64_t last_step_ = 0;
 };
