@@ -1,9 +1,9 @@
 // Compiled kernels kept between processes: one file for each (source and headers, NVRTC version, options), where the
 // options name the architecture.
 //
-// A file holds a line `reprobench-cubin 1 DIGEST BYTES` and the machine code; it is written beside and renamed, so
-// several processes may share a folder. An entry that is cut short or altered is told by its digest, compiled again and
-// replaced. The folder may be deleted at any time.
+// A file holds a line `reprobench-cubin 1 DIGEST BYTES` and the machine code; it is written beside its place and
+// renamed, so several processes may share a folder. An entry that is cut short or altered is recognized by its digest,
+// compiled again and replaced. The folder may be deleted at any time.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ struct CachedCubin {
 
 class CubinCache {
  public:
-  // An empty path keeps nothing.
+  // With an empty path nothing is kept.
   explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // Throws what Nvrtc::compile throws.

@@ -1,5 +1,5 @@
-// What every `.cu` file starts from: the check of a kernel against its description, wide loads, sums over a warp and
-// the clocks. Device code alone includes it: NVRTC, or the emulation of device/simt for tests.
+// The base of every `.cu` file: the check of a kernel against its description, wide loads, sums over a warp and the
+// clocks. Only device code includes it, which NVRTC compiles, or for tests the emulation of device/simt.
 #pragma once
 
 #include "kernels/device/device_pointer.hpp"
@@ -17,8 +17,8 @@ constexpr bool same_text(const char* a, const char* b) {
   return *a == *b;
 }
 
-// The function `kernel` is what `Description` says (device/launch.hpp). kernels/KernelTable.cmake reads these lines
-// too.
+// Checks that the function `kernel` has the name and signature in `Description` (device/launch.hpp).
+// kernels/KernelTable.cmake reads these lines too.
 #define RB_CHECK_KERNEL(kernel, Description)                                                              \
   static_assert(kSameType<decltype(kernel), Description::Signature>, "the kernel has another signature"); \
   static_assert(same_text(Description::kName, #kernel), "the kernel has another name")

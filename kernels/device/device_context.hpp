@@ -1,4 +1,4 @@
-// One GPU of this process: its primary context, the one that LibTorch uses too, and what its kernels need to know.
+// One GPU of this process: its primary context, which LibTorch uses too, and the facts that its kernels need.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class DeviceContext {
 
   // Contexts are bound to threads: every call below binds the calling thread first, cheaply where it is bound already.
   void bind() const;
-  // False where that fails, as after a fault: for destructors, which then leave to the process's end what it holds.
+  // Returns false if binding fails, as after a fault. It is for destructors, which then leave their memory to the end
+  // of the process.
   bool try_bind() const noexcept;
 
   int attribute(CuDeviceAttribute attribute) const;

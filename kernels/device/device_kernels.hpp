@@ -16,7 +16,7 @@
 
 namespace reprobench {
 
-// A module as it was loaded, for the record.
+// A module that was loaded, for the record.
 struct LoadedModule {
   std::string module;
   int architecture = 0;
@@ -46,19 +46,19 @@ class DeviceKernels {
     launch_function(function(Kernel::kModule, Kernel::kName), blocks, Kernel::kThreads, stream, packed.addresses());
   }
 
-  // Blocks of the kernel that the whole device runs at a time: the grid for kernels that loop over their work.
+  // How many blocks of the kernel the whole device runs at a time: the grid for kernels that loop over their work.
   template <class Kernel>
   std::uint32_t resident_blocks() {
     return resident_blocks(function(Kernel::kModule, Kernel::kName), Kernel::kThreads);
   }
 
-  // The grid of such a kernel for work of `pieces` pieces, one a block at a time; at least one block.
+  // The grid of such a kernel for `pieces` pieces of work, if each block does one at a time; at least one block.
   template <class Kernel>
   std::uint32_t blocks_for(std::uint64_t pieces) {
     return static_cast<std::uint32_t>(
         std::min<std::uint64_t>(std::max<std::uint64_t>(1, pieces), resident_blocks<Kernel>()));
   }
-  // Likewise, one piece a thread at a time.
+  // The same if each thread does one piece at a time.
   template <class Kernel>
   std::uint32_t blocks_for_threads(std::uint64_t pieces) {
     return blocks_for<Kernel>((pieces + Kernel::kThreads - 1) / Kernel::kThreads);

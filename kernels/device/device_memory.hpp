@@ -1,5 +1,5 @@
-// Memory of the device and pinned memory of the host, owned; both grow and never shrink, so that a loop allocates in
-// its first step alone. Freeing waits for the device, as cuMemFree does.
+// Owners of memory of the device and of pinned memory of the host. Both grow and never shrink, so that a loop allocates
+// only in its first step. Freeing waits for the device, as cuMemFree does.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class DeviceBuffer {
   DeviceBuffer(const DeviceBuffer&) = delete;
   DeviceBuffer& operator=(const DeviceBuffer&) = delete;
 
-  // Room for `count` elements; what it held is lost where it grows.
+  // Makes room for `count` elements. If the buffer grows, its contents are lost.
   void grow(std::size_t count) {
     if (count <= count_) return;
     release();
@@ -34,7 +34,7 @@ class DeviceBuffer {
   std::size_t size() const { return count_; }
   DevicePointer<T> data() const { return DevicePointer<T>(address_); }
 
-  // The host memory has to stay as it is until the stream has come this far. It may be pageable: then the copy waits.
+  // The host memory must not change until the stream has reached the copy. It may be pageable: then the copy waits.
   void copy_from(std::span<const T> values, CuStream stream) {
     if (values.empty()) return;
     context_->bind();

@@ -1,4 +1,4 @@
-// A pointer into device memory, as kernels and their callers both spell it in a kernel's signature.
+// A pointer into device memory, written alike in a kernel's signature by the kernel and its callers.
 //
 // In device code it is the plain pointer. On the host it is a type of its own: it cannot be dereferenced, mixed with a
 // host pointer or passed where another element type is wanted. It owns nothing.
@@ -26,11 +26,11 @@ class DevicePointer {
 
   DevicePointer() = default;
   constexpr explicit DevicePointer(std::uint64_t address) : address_(address) {}
-  // What a framework calls a `void*` into device memory.
+  // From a framework's `void*` into device memory.
   static DevicePointer of(const void* pointer) {
     return DevicePointer(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer)));
   }
-  // Reading what may be written is allowed.
+  // A pointer to writable elements may be used for reading.
   template <class U>
   requires(std::is_same_v<const U, T>) constexpr DevicePointer(DevicePointer<U> other) : address_(other.address()) {}
 

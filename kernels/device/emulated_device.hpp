@@ -1,4 +1,4 @@
-// What tests of device code need: the emulated device, by way of the fake driver and the fake compiler. Where
+// For tests of device code: the emulated device, through the fake driver and the fake compiler. Where
 // $REPROBENCH_TEST_CUDA and $REPROBENCH_TEST_NVRTC name a real driver and compiler, the same tests run on that GPU.
 #pragma once
 
@@ -21,7 +21,7 @@ class EmulatedDevice {
   DeviceContext& context() { return *context_; }
   DeviceKernels& kernels() { return *kernels_; }
 
-  // False on a real GPU, which follows no script: what a test says of clocks and sizes then does not hold.
+  // False on a real GPU, which follows no script: a test's expectations of clocks and sizes then do not hold.
   static bool is_emulated();
 
   // Changes the script while the device is in use.
@@ -33,7 +33,7 @@ class EmulatedDevice {
   std::optional<DeviceKernels> kernels_;
 };
 
-// Blocks a multiprocessor and multiprocessors, and the order of blocks and threads: bits may depend on none of them.
+// Numbers of multiprocessors and of blocks on each, and orders of blocks and threads: bits may depend on none of them.
 inline const std::vector<std::string> kLaunchShapes = {"multiprocessors=1 blocks=1",
                                                        "multiprocessors=3 blocks=1 order=backward",
                                                        "multiprocessors=8 blocks=2 order=shuffled"};

@@ -20,7 +20,7 @@ struct KernelSource {
   std::span<const std::string_view> kernels;
 };
 
-// In the order of their names.
+// All modules, in the order of their names.
 std::span<const KernelSource> kernel_sources();
 
 // Throws std::out_of_range where there is no such module.

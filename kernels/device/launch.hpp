@@ -28,7 +28,7 @@ using DeviceStream = void*;
 template <class Argument, class Parameter>
 inline constexpr bool kFitsParameter = std::same_as<Argument, Parameter>;
 
-// The one conversion allowed: reading what may be written.
+// The one conversion allowed: to read writable memory.
 template <class T>
 inline constexpr bool kFitsParameter<DevicePointer<T>, DevicePointer<const T>> = true;
 

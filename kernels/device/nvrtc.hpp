@@ -1,6 +1,6 @@
 // NVIDIA's run-time compiler, opened at run time from the stack under test: CUDA C++ text in, machine code for one
-// architecture out, with what each kernel costs. Needs neither a GPU nor a driver.
-// Prototypes follow "NVRTC" of the CUDA toolkit (nvrtc.h 11.2 to 13.x).
+// architecture out, with the resources that each kernel takes. It needs neither a GPU nor a driver. Prototypes follow
+// "NVRTC" of the CUDA toolkit (nvrtc.h 11.2 to 13.x).
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct ComputeCapability {
   friend bool operator==(const ComputeCapability&, const ComputeCapability&) = default;
 };
 
-// What ptxas says of one kernel.
+// The resources of one kernel, as ptxas reports them.
 struct KernelResources {
   std::string kernel;
   int registers = 0;
@@ -71,8 +71,8 @@ class Nvrtc {
   std::vector<int> architectures_;
 };
 
-// The options of every compilation, architecture included: part of a cubin's identity. Without --fmad=false a product
-// and a sum may be rounded once, and the bits differ from the CPU's.
+// The options of every compilation, architecture included; they are part of a cubin's identity. Without --fmad=false a
+// product and a sum may be rounded only once, and the bits would differ from the CPU's.
 std::vector<std::string> compile_options(int architecture);
 
 // The architecture to compile for: machine code runs on devices of the same major and the same or a higher minor

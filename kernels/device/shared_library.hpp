@@ -8,13 +8,13 @@ namespace reprobench {
 
 class SharedLibrary {
  public:
-  // By path or soname; nothing is thrown, see `opened`.
+  // Opens a library by path or soname. It throws nothing, see `opened`.
   explicit SharedLibrary(const std::string& name);
 
   bool opened() const { return handle_ != nullptr; }
-  const std::string& error() const { return error_; }  // of the loader, where it was not opened
+  const std::string& error() const { return error_; }  // the loader's, if it was not opened
 
-  // False, and the pointer null, where there is no such symbol.
+  // Returns false, with a null pointer, if there is no such symbol.
   template <class Function>
   bool bind(const char* symbol, Function& function) const {
     function = reinterpret_cast<Function>(find(symbol));

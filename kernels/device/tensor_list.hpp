@@ -1,13 +1,13 @@
-// Lists of tensors that one launch works through: each tensor is cut into pieces of equal size, the pieces of all
-// tensors are numbered through, and a thread block takes a run of consecutive ones.
+// Lists of tensors that one launch works through. Each tensor is cut into pieces of equal size, the pieces of all
+// tensors are numbered consecutively, and a thread block takes a run of consecutive ones.
 #pragma once
 
 #include "kernels/device/device_pointer.hpp"
 
 namespace reprobench {
 
-// The spans of a launch are in order: `first_piece` is how many pieces those before it have. Any alignment and length;
-// an empty tensor has no piece.
+// The spans of a launch are in order: `first_piece` is the number of pieces in the spans before it. Any alignment and
+// length is allowed; an empty tensor has no piece.
 struct TensorSpan {
   DevicePointer<const unsigned char> data;
   uint64_t length;  // in bytes or elements, as the kernel says

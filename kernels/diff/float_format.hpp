@@ -21,8 +21,8 @@ struct FloatFormat {
   static constexpr bool is_nan(Word bits) { return !is_finite(bits) && !is_infinite(bits); }
   static constexpr bool is_negative(Word bits) { return (bits & static_cast<Word>(~kMagnitude)) != 0; }
 
-  // Of a finite element. The magnitude, moved to where fp64 has its fields, is the value but for the exponent's bias,
-  // which one exact multiplication puts right, subnormals included.
+  // The value of a finite element. The magnitude, moved to where fp64 has its fields, is the value except for the
+  // exponent's bias. One exact multiplication corrects that, subnormals included.
   static double finite_value(Word bits) {
     if constexpr (sizeof(Word) == 8) {
       return bits_to_double(bits);

@@ -1,6 +1,6 @@
 // Block digests of a list of tensors in one launch. A thread block takes a run of consecutive digest blocks and works
-// on one at a time: each thread adds the words of every 256th pair, eight 16-byte loads in flight, and the block adds
-// up its threads. Sums of integers: the order changes no bit.
+// on one at a time. Each thread adds the words of every 256th pair, eight 16-byte loads in flight, and the block adds
+// up its threads. These are sums of integers, so the order changes no bit.
 #include "kernels/device/device_code.hpp"
 #include "kernels/digest/digest_kernels.hpp"
 #include "kernels/digest/word_mix.hpp"

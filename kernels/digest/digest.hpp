@@ -30,10 +30,11 @@ std::optional<Digest> digest_from_hex(std::string_view digits);
 
 inline constexpr std::size_t kDigestBlockBytes = 64 * 1024;
 
-// Of at most kDigestBlockBytes bytes, at any alignment. Words are little-endian; the last one is padded with zeros.
+// The digest of at most kDigestBlockBytes bytes, at any alignment. Words are little-endian; the last one is padded with
+// zeros.
 Digest block_digest(std::span<const std::byte> block);
 
-// Of a tensor in logical row-major order: its dtype name, its shape and the digests of its blocks.
+// The digest of a tensor in logical row-major order: of its dtype name, its shape and the digests of its blocks.
 Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes);
 
 // The same, from the digests of the tensor's blocks in order.
@@ -54,18 +55,20 @@ class DigestBuilder {
   std::vector<unsigned char> bytes_;
 };
 
-// The next link of a chain: two chains differ from their first differing root on, even where later roots coincide.
+// The next link of a chain. Two chains differ from their first differing root on, even if later roots coincide.
 Digest chain_digest(const Digest& previous, const Digest& root);
 
-// One tensor of a step of which every tensor is on record: the step's root is over these, in the order it met them.
+// Appends one tensor of a step of which every tensor is on record. The step's root is over these tensors, in the order
+// the step met them.
 void append_tensor(DigestBuilder& root, std::string_view name, std::string_view role, std::string_view digest_digits);
 
-// The link of a training's step, which covers the loss as its trace says it: the hex digits of its bits
+// The link of a training's step, which covers the loss as the trace has it: the hex digits of its bits
 // (base/number.hpp).
 Digest step_chain_digest(const Digest& previous, const Digest& root, std::string_view loss_bits);
 
-// The chains that the ranks of a training ended with, as one: of one rank its own, of several a hash over all, in their
-// order. What goes on from there on any number of ranks begins every rank's chain with it. `ranks` is not empty.
+// One chain for the chains that the ranks of a training ended with: for one rank its own, for several a hash over all,
+// in their order. A training that resumes from there, on any number of ranks, begins every rank's chain with it.
+// `ranks` must not be empty.
 Digest chain_of_ranks(std::span<const Digest> ranks);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Digest of a tensor against three yardsticks on the same bytes: XXH3-128, a plain fp32 sum as one writes it, and a
-// plain read (a sum of 64-bit words).
+// Times the digest of a tensor against three references on the same bytes: XXH3-128, a plain fp32 sum, and a plain read
+// (a sum of 64-bit words).
 #define XXH_INLINE_ALL
 #include <cstdint>
 #include <numeric>

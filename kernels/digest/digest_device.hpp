@@ -34,11 +34,11 @@ class DeviceDigest {
   DeviceDigest& operator=(const DeviceDigest&) = delete;
 
   // Enqueues the digests of all tensors and their copy to the host; returns at once. The tensors may change again when
-  // the stream has come this far. Throws std::logic_error if the results of the call before were not taken.
+  // the stream has reached this point. Throws std::logic_error if the results of the call before were not taken.
   void enqueue(std::span<const DeviceBytes> tensors, DeviceStream stream);
 
-  // Waits for what `enqueue` queued, not for later work in its stream; for each tensor, in order, the digests of its
-  // blocks, which equal block_digest of the same bytes. They stay valid until the next `enqueue`.
+  // Waits for the work of `enqueue`, not for later work in its stream. Returns for each tensor, in order, the digests
+  // of its blocks, which equal block_digest of the same bytes. They stay valid until the next `enqueue`.
   std::vector<std::span<const Digest>> take();
 
  private:

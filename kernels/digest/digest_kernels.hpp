@@ -1,4 +1,4 @@
-// The digest kernel as the device code and its callers both see them.
+// The digest kernel, as the device code and its callers both see it.
 #pragma once
 
 #include "kernels/device/device_pointer.hpp"

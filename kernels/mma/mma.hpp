@@ -1,15 +1,15 @@
-// What a tensor core makes of a matrix product, bit for bit, on the CPU: the multiply-accumulate rules of NVIDIA's
+// The result of a tensor core for a matrix product, bit for bit, on the CPU: the multiply-accumulate rules of NVIDIA's
 // generations as a table and the arithmetic they share.
 //
-// One instruction adds `fused_k` products to the accumulator at once: every product and the accumulator are aligned to
-// the largest exponent among them (a product's is the sum of its factors', not normalised), cut towards zero to
-// `fraction_bits`, summed exactly, and the sum is cut towards zero to the accumulator's format. A longer row is a chain
-// of such instructions in the order of k.
+// One instruction adds `fused_k` products to the accumulator at once. Every product and the accumulator are aligned to
+// the largest exponent among them (a product's is the sum of its factors', not normalised). They are cut towards zero
+// to `fraction_bits` and summed exactly, and the sum is cut towards zero to the accumulator's format. A longer row is a
+// chain of such instructions in the order of k.
 //
 // The rules are those that MMA-Sim found by probing real devices (Xie et al., "MMA-Sim: Bit-Accurate Reference Model of
-// Tensor Cores and Matrix Cores", arXiv:2511.10909). Nothing here has been held against hardware by this project. That
-// a library runs one chain over all of k without splitting it is an assumption: a kernel that splits k, or takes
-// several accumulators, gives other bits, and nothing here reproduces those.
+// Tensor Cores and Matrix Cores", arXiv:2511.10909). This project has not compared them with hardware. It is an
+// assumption that a library runs one chain over all of k without splitting it. A kernel that splits k, or has several
+// accumulators, gives other bits, which nothing here reproduces.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ struct MmaRule {
   }
 };
 
-// Nothing: that device class has no such instruction, or its rule is not known.
+// The rule of a device class; nothing if it has no such instruction, or if its rule is not known.
 std::optional<MmaRule> mma_rule(std::string_view device_class, MmaType type);
 
 // a[0]*b[0] + a[1]*b[1] + ... as a chain of instructions that starts from zero. The factors are exact values of `type`;
-// of tf32 any fp32. A sum with a NaN or an infinity is that of IEEE arithmetic, NaN as 0x7fffffff.
+// for tf32 any fp32 values. A sum with a NaN or an infinity is that of IEEE arithmetic, with NaN as 0x7fffffff.
 float mma_dot(const MmaRule& rule, MmaType type, std::span<const float> a, std::span<const float> b);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Random numbers by counter: what an element is depends on its index alone, so any number of threads gives the same.
+// Random numbers by counter: an element depends on its index alone, so any number of threads gives the same.
 #include "kernels/device/device_code.hpp"
 #include "kernels/philox/philox_kernels.hpp"
 

@@ -1,4 +1,5 @@
-// Random numbers drawn on the device: philox_fill.hpp's, bit for bit. Each call enqueues one launch and does not wait.
+// Random numbers drawn on the device, with the bits of philox_fill.hpp. Each call enqueues one launch and does not
+// wait.
 #pragma once
 
 #include "kernels/device/device_kernels.hpp"

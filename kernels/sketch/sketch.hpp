@@ -1,7 +1,7 @@
 // A sketch of a tensor: enough to tell two tensors' distance apart from logs alone.
 //
 // Beside counts, range, sum and norm it keeps 64 signed strided sums s_j = sum over i = j (mod 64) of sign(i) * x_i,
-// with pseudo-random signs: the L2 norm of s(a) - s(b) estimates |a - b| with a standard deviation of about 1/sqrt(2 *
+// with pseudo-random signs. The L2 norm of s(a) - s(b) estimates |a - b| with a standard deviation of about 1/sqrt(2 *
 // 64), 9 % (a count sketch; Charikar, Chen, Farach-Colton 2002). All sums are fp64 in one fixed order
 // (sketch_kernels.hpp), so equal tensors give equal bits, on a CPU and on a GPU. NaN and infinite elements are counted
 // and left out of everything else.
@@ -30,16 +30,16 @@ struct Bfloat16 {
   std::uint16_t bits;
 };
 
-// Of the elements in logical row-major order.
+// The sketch of the elements in logical row-major order.
 Sketch sketch(std::span<const float> values);
 Sketch sketch(std::span<const double> values);
 Sketch sketch(std::span<const Bfloat16> values);
 Sketch sketch(std::span<const std::int64_t> values);
 
-// Of a tensor of `count` zeros with ones at `positions`, which are ascending.
+// The sketch of a tensor of `count` zeros with ones at `positions`, which are ascending.
 Sketch sketch_of_ones(std::int64_t count, std::span<const std::int64_t> positions);
 
-// The sketch of `count` elements from what their segments added up to (sketch_kernels.hpp).
+// The sketch of `count` elements from the total of their segments (sketch_kernels.hpp).
 struct SketchPart;
 Sketch finish_sketch(const SketchPart& total, std::int64_t count);
 

@@ -31,7 +31,7 @@ class DeviceSketch {
   // call before were not taken.
   void enqueue(std::span<const SketchTensor> tensors, DeviceStream stream);
 
-  // Waits for the stream of `enqueue`; the sketches in the order of the tensors.
+  // Waits for the stream of `enqueue`. Returns the sketches in the order of the tensors.
   std::vector<Sketch> take();
 
  private:

@@ -15,7 +15,7 @@ constexpr uint32_t kSketchColumns = 64;
 constexpr uint32_t kSketchSegmentRows = 256;
 constexpr uint32_t kSketchSegment = kSketchSegmentRows * kSketchColumns;  // elements
 
-// What is known of a segment, of several, or of a whole tensor.
+// The sums of a segment, of several segments, or of a whole tensor.
 struct SketchPart {
   double sum;
   double squares;

@@ -1,5 +1,5 @@
-// The memory-bandwidth set on three arrays of one device: each operation enqueues one launch, tells the bytes it moves,
-// and its result can be checked before a timing of it is believed.
+// The memory-bandwidth set on three arrays of one device: each operation enqueues one launch and tells the bytes it
+// moves. Its result can be checked before its timing is trusted.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ class StreamArrays {
   StreamArrays(DeviceKernels& kernels, std::uint64_t elements);
 
   std::uint64_t elements() const { return elements_; }
-  // Read and written by one launch, in bytes, as STREAM counts them.
+  // The bytes that one launch reads and writes, as STREAM counts them.
   std::uint64_t moved_bytes(StreamOperation operation) const;
 
-  // No wait. `init` writes the first array again, with the values that it has; the others write the third.
+  // Does not wait. `init` writes the first array again, with the values that it has; the others write the third.
   void enqueue(StreamOperation operation, DeviceStream stream);
 
   // How many elements of the result of the `operation` enqueued last are wrong; read_sum counts as one. Waits.
@@ -45,7 +45,7 @@ class StreamArrays {
   DeviceBuffer<std::uint64_t> total_;
   DeviceBuffer<std::uint64_t> wrong_;
   std::uint64_t expected_sum_ = 0;  // of the first array's words, computed on the CPU
-  std::uint64_t sums_ = 0;          // so many have been added up: a timed launch is not led by a reset
+  std::uint64_t sums_ = 0;          // how many were added up: no reset precedes a timed launch
 };
 
 }  // namespace reprobench

@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// Element `index` of the array that `seed` names. Cheap, so that writing it stays bound by memory.
+// Element `index` of the array that `seed` names. It is cheap to compute, so that writing it stays bound by memory.
 RB_HOST_DEVICE inline double stream_value(uint64_t index, uint32_t seed) {
   const uint32_t mixed = (static_cast<uint32_t>(index) ^ static_cast<uint32_t>(index >> 32)) * 0x9e37'79b1u + seed;
   return static_cast<double>((mixed ^ mixed >> 15) >> 12);
@@ -63,7 +63,7 @@ struct StreamReadSum {
   using Signature = void(DevicePointer<const uint64_t>, uint64_t, DevicePointer<uint64_t>);
 };
 
-// What an array should hold: element i is factor_a stream_value(i, seed_a) + factor_b stream_value(i, seed_b).
+// The expected contents of an array: element i is factor_a stream_value(i, seed_a) + factor_b stream_value(i, seed_b).
 struct StreamExpectation {
   double factor_a;
   double factor_b;

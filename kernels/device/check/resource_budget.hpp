@@ -1,5 +1,5 @@
 // How many registers, and how many bytes spilled to memory, each kernel may use on any architecture:
-// kernels/budget.csv. A kernel over its budget lost occupancy or bandwidth, and somebody should know why before it is
+// kernels/budget.csv. A kernel over its budget lost occupancy or bandwidth, and the reason should be known before it is
 // merged.
 #pragma once
 
@@ -16,11 +16,11 @@ struct ResourceBudget {
   int spill_bytes = 0;
 };
 
-// Lines `kernel,max_registers,max_spill_bytes` after a line of column names; `#` starts a comment line. Throws
+// Reads lines `kernel,max_registers,max_spill_bytes` after a line of column names; `#` starts a comment line. Throws
 // std::invalid_argument with the line's number.
 std::map<std::string, ResourceBudget> parse_budget(const std::string& csv);
 
-// What is over its budget or has none; empty if all is well.
+// The kernels that are over their budget or have none; empty if all is well.
 std::vector<std::string> over_budget(const std::vector<KernelResources>& kernels,
                                      const std::map<std::string, ResourceBudget>& budget);
 

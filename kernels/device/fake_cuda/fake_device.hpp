@@ -1,9 +1,9 @@
-// The device behind the fake libcuda.so.1: what it claims to be and which of its calls fail, from a script.
+// The device behind the fake libcuda.so.1: its properties and the calls that fail, from a script.
 //
 // A script is a list of words: `devices=1 driver=13000 compute=90 multiprocessors=4 memory_mib=64 blocks=2
 // order=backward fail=cuLaunchKernel:2:700`. `fail=FUNCTION:N:RESULT` makes the N-th call of that function from now
-// return RESULT; after one of the results that cost a real context its life, every later call returns it too.
-// It is read from $REPROBENCH_FAKE_CUDA when the library is loaded, and from fake_cuda_script.
+// return RESULT. If the result is one after which a real context is lost, every later call returns it too. The script
+// is read from $REPROBENCH_FAKE_CUDA when the library is loaded, and from fake_cuda_script.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct ScriptedFailure {
 
 class FakeDevice {
  public:
-  using Event = std::chrono::steady_clock::time_point;  // of its last record
+  using Event = std::chrono::steady_clock::time_point;  // the time of its last record
   struct Stream {};
 
   static FakeDevice& instance();
@@ -34,7 +34,7 @@ class FakeDevice {
   // Starts over: properties, failures and call counts; memory and modules stay. Throws std::invalid_argument.
   void script(const std::string& words);
 
-  // What the call returns instead of doing anything; 0 if it is to go on.
+  // The result that the call returns instead of doing its work; 0 if it is to do it.
   int scripted_result(const std::string& function);
 
   int allocate(void** memory, std::size_t bytes, bool on_device);
@@ -48,7 +48,7 @@ class FakeDevice {
   int blocks_per_multiprocessor = 2;
   std::size_t memory_bytes = std::size_t{256} << 20;
   Order order = Order::forward;
-  // The device owns them: once its context is lost none can be destroyed, and they go with the process.
+  // The device owns events and streams: once its context is lost none can be destroyed, and they end with the process.
   std::list<Event> events;
   std::list<Stream> streams;
   std::mutex mutex;  // held during every call: the emulator is single-threaded
@@ -59,7 +59,7 @@ class FakeDevice {
   std::vector<ScriptedFailure> failures_;
   std::map<std::string, int> calls_;
   int sticky_result_ = 0;
-  std::map<void*, std::size_t> allocations_;  // on the device: bytes; of pinned host memory: 0
+  std::map<void*, std::size_t> allocations_;  // bytes on the device; 0 for pinned host memory
   std::size_t used_bytes_ = 0;
 };
 

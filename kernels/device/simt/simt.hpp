@@ -1,9 +1,9 @@
 // Device code run on the CPU, for tests: the same `.cu` text, compiled as C++ with this header before it.
 //
 // Each thread of a block is a fiber; __syncthreads and the warp operations switch between them, so barriers, shuffles
-// and shared memory work as on a device, and a barrier that part of a block never reaches is reported instead of
-// hanging. Blocks run one after the other, and threads in an order that the test chooses: what depends on either
-// differs. It does not model memory ordering between threads without a barrier, nor time.
+// and shared memory work as on a device. A barrier that part of a block never reaches is reported instead of hanging.
+// Blocks run one after the other, and threads in an order that the test chooses: results that depend on either order
+// differ. It does not model memory ordering between threads without a barrier, nor time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Index3 {
   unsigned z = 0;
 };
 
-// Of the running thread.
+// The indices and extents of the running thread.
 extern Index3 thread_index;
 extern Index3 block_index;
 extern Index3 block_extent;
@@ -25,14 +25,14 @@ extern Index3 grid_extent;
 
 enum class Order { forward, backward, shuffled };  // of blocks, and of the threads that could run next
 
-// Runs `kernel` once for each thread of the one-dimensional grid. Throws std::logic_error where threads of a block wait
+// Runs `kernel` once for each thread of the one-dimensional grid. Throws std::logic_error if threads of a block wait
 // for ever.
 void run(unsigned blocks, unsigned threads, Order order, const std::function<void()>& kernel);
 
 void synchronize_block();
 void synchronize_warp();
 
-// Every lane of the warp gives a value and gets the one of lane `source`.
+// Every lane of the warp gives a value and gets that of lane `source`.
 std::uint64_t exchange(std::uint64_t value, unsigned source);
 // One bit for each lane that has not returned.
 unsigned ballot(bool predicate);
@@ -57,7 +57,8 @@ T exchange_as(T value, unsigned source) {
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// In a section of its own, which `run` overwrites before each block: device code cannot count on what it finds there.
+// Shared memory has a section of its own, which `run` overwrites before each block: device code cannot rely on its
+// initial contents.
 #define __shared__ static __attribute__((section("simt_shared")))
 #define threadIdx ::reprobench::simt::thread_index
 #define blockIdx ::reprobench::simt::block_index
