@@ -9,8 +9,8 @@ namespace reprobench {
 
 struct ParameterSpec;
 
-// Which parameters decay at every step. It is a rule, so that a model says it once; the workload digest covers its
-// answer for each parameter.
+// Tells which parameters decay at every step. It is a rule, so that a model says it once; the workload digest covers
+// its answer for each parameter.
 using DecayRule = bool (*)(const ParameterSpec& parameter);
 bool decays_matrices(const ParameterSpec& parameter);  // two dimensions or more: no bias, no weight of a normalization
 bool decays_everything(const ParameterSpec& parameter);

@@ -26,7 +26,7 @@ class DevicePointer {
 
   DevicePointer() = default;
   constexpr explicit DevicePointer(std::uint64_t address) : address_(address) {}
-  // From a framework's `void*` into device memory.
+  // Makes one from a framework's `void*` into device memory.
   static DevicePointer of(const void* pointer) {
     return DevicePointer(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(pointer)));
   }

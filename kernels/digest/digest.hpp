@@ -25,7 +25,7 @@ struct Digest {
 // 32 lower-case hex digits, high half first.
 std::string to_hex(const Digest& digest);
 
-// Its inverse; nothing for any other text.
+// The inverse of to_hex(); nothing for any other text.
 std::optional<Digest> digest_from_hex(std::string_view digits);
 
 inline constexpr std::size_t kDigestBlockBytes = 64 * 1024;

@@ -5,7 +5,7 @@
 //   template <class Layers> class Net {
 //    public:
 //     Net(Layers& layers, const Preset& size);
-//     typename Layers::Value logits();  // asks layers.field("input", {...}) for what it reads
+//     typename Layers::Value logits();  // asks layers.field("input", {...}) for its input
 //   };
 //   class NetModel final : public LayeredModel<kPresetTable, Net> { name, summary, dataset, knobs };
 //

@@ -1,4 +1,5 @@
-// What the fake worker does. A behaviour is one of these words, optionally with `=VALUE`, or several joined by commas:
+// The behaviours of the fake worker. A behaviour is one of these words, optionally with `=VALUE`, or several joined by
+// commas:
 //
 //   ok                     a correct run; the same bits on every stack
 //   ok_other_bits          correct and repeatable, but with bits (and numbers, by 1e-6) of its stack's own
@@ -36,12 +37,12 @@
 //   wrong_block            steps of a resident name the next block
 //   early_child            starts a child before the first step, which does not end
 //   early_setsid_child     the same in a session of its own, forked twice
-//   paced=MS               so long after every step, so that somebody can watch
+//   paced=MS               a pause of so long after every step, for an observer
 //   lockstep               each step ends when all ranks of the attempt have done it, as an all-reduce makes it
-//   never_stop             where it is to stop and write a checkpoint it goes on to its last step
-//   retrain                where it is to go on from a checkpoint it trains again from the start
-//   other_checkpoint       it names another checkpoint than the one that is there
-//   segment=N                  all this in the process that is stopped (1) or goes on (2); the others are ok
+//   never_stop             where it is to stop and write a checkpoint it runs on to its last step
+//   retrain                where it is to resume from a checkpoint it trains again from the start
+//   other_checkpoint       it reports another checkpoint than the one that is there
+//   segment=N                  all this in the process that is stopped (1) or resumed (2); the others are ok
 //   rank=N                 all this in rank N; the others are ok, and paced and in lockstep if that is said
 //   xid=N  clock_events=BITS  foreign_pid=PID  gpu_lost  nvml_hang=MS
 //                          device trouble after half the steps, through the fake libnvidia-ml (fake_gpu.hpp); the

@@ -18,7 +18,7 @@ struct SceneField {
   std::function<std::vector<std::int64_t>(std::int64_t sample)> whole = {};
 };
 
-// Its digest is that of every field of every sample.
+// A data set of `count` samples with these fields. Its digest covers every field of every sample.
 std::unique_ptr<DataSet> scene_samples(std::int64_t count, std::vector<SceneField> fields);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Which GPUs this process sees, and what they are.
+// The GPUs that this process sees, and their facts.
 #pragma once
 
 #include <string>

@@ -21,7 +21,8 @@
 
 namespace reprobench {
 
-// Who makes batches, and with which lengths of sequences. Without threads, the caller of load() makes them.
+// The threads that make batches, and the lengths of sequences in them. Without threads, the caller of load() makes
+// them.
 struct LoaderSettings {
   int threads = 0;
   int ahead = 0;  // batches that the threads make beyond the one in use

@@ -2,8 +2,8 @@
 // update and all get all parameters. Every rank calls the same functions in the same order.
 //
 //   stage 1: every rank has all gradients, updates its shard of each parameter and gets the others' shards.
-//   stage 2: a rank gets of all gradients its own shard alone, from every rank, and adds that up.
-//   stage 3: it keeps its shard of each parameter alone; gathered_parameters.hpp has them whole while they are read.
+//   stage 2: a rank gets only its own shard of all gradients, from every rank, and adds these up.
+//   stage 3: a rank keeps only its shard of each parameter; gathered_parameters.hpp has them whole while they are read.
 //
 // Stage 2 adds up in the tree of neighbours of gradient_sum.hpp, element by element, and optimizers are element-wise,
 // so every stage makes the bits of one rank by construction.

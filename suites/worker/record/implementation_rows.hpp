@@ -28,7 +28,7 @@ class ImplementationRows {
  public:
   void add(OperationImplementation row);
 
-  // At most kMostImplementations rows, sorted; those of LibTorch's own kernels come last, as many as there is room for.
+  // At most kMostImplementations rows, sorted; LibTorch's own kernels get the room that the others leave.
   StepImplementations take() const;
 
  private:

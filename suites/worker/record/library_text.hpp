@@ -12,7 +12,7 @@ struct LibraryText {
   // "onednn convolution jit:avx512_core", "mkl SGEMM", and where MKL was told to reproduce bits "mkl SGEMM CNR:AVX2":
   // each once, in the order of their first lines.
   std::vector<std::string> calls;
-  std::string mkl_processors;     // whose code MKL takes: "AVX2"; empty: it did not say, as it does once a process
+  std::string mkl_processors;     // whose code MKL takes: "AVX2"; empty: it did not say, which it does once a process
   std::int64_t unread_lines = 0;  // lines of a library whose call cannot be told
   std::string others;             // everything that is no line of theirs, as it was
 };

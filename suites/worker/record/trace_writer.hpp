@@ -20,7 +20,7 @@ class TraceWriter {
  public:
   // Starts the file anew. Throws std::system_error if it cannot be opened.
   explicit TraceWriter(const std::filesystem::path& path);
-  // The same, and writes that header, with the writer's own moment of beginning.
+  // The same, and writes that header, with the writer's own monotonic_us() in it.
   TraceWriter(const std::filesystem::path& path, TraceHeader header);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;

@@ -5,7 +5,8 @@
 //
 //   constant  1024 in every step. Should a gradient overflow, the next loss is NaN and ends the run.
 //   dynamic   as torch.amp.GradScaler: 65536 at first. A step with a gradient that is not finite updates nothing, not
-//             the optimizer's running products either, and halves it; so many steps in a row that do update double it.
+//             even the optimizer's running products, and halves the scale. `growth_interval` steps in a row that update
+//             double it.
 //
 // The scale and the steps since it changed are tensors of the training's state, `loss_scale` and `growth_tracker`, so
 // that checkpoints bring them back and digests cover them.

@@ -1,8 +1,8 @@
 // The state of a training as one rank alone would have it, however it is sharded over ranks. A checkpoint holds it in
 // this form, so that any layout of the same micro-batches can resume from it.
 //
-//   fc1.weight          here on every rank, or (ZeRO 3) of each its shard
-//   fc1.weight.exp_avg  here on every rank, or (ZeRO 1 and up) of each its shard
+//   fc1.weight          here on every rank, or (ZeRO 3) the shard of each
+//   fc1.weight.exp_avg  here on every rank, or (ZeRO 1 and up) the shard of each
 //   loss_scale          here on every rank
 #pragma once
 
