@@ -51,7 +51,7 @@ class GatheredParameters {
   // Whether the gradients of a pass are the sums over all ranks when it has ended.
   bool reduces_at_once() const { return share_ != 0; }
 
-  std::int64_t gathered() const { return gathered_; }  // parameters so far, each counted as often as it was
+  std::int64_t gathered() const { return gathered_; }  // parameters so far, each counted as often as it was gathered
 
  private:
   struct Watch;

@@ -4,9 +4,8 @@
 // The arithmetic of an element is that of those operators, in their order. It has one rounding exactly where ATen's
 // vector kernels have a fused multiply-add: lerp, addcmul and add with a factor. Every step of it is rounded correctly,
 // so the bits are the same on every CPU and under every stack. They are ATen's own where its kernels fuse (AVX2 and
-// up), with one exception. Where LibTorch contains MKL, at::sqrt is MKL's, whose roots are off by the last bit: one in
-// five in fp32, one in seventy in fp64. There SGD and both moments of Adam have ATen's bits and Adam's parameters do
-// not.
+// up), with one exception. Where LibTorch contains MKL, at::sqrt is MKL's: one root in five is off by the last bit in
+// fp32, and one in seventy in fp64. There SGD and both moments of Adam have ATen's bits and Adam's parameters do not.
 #pragma once
 
 #include <cstdint>
