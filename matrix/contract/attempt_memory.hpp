@@ -1,5 +1,5 @@
 // How much memory a worker says an attempt will take, before it is started: the reply of `reprobench-worker predict`.
-// What nobody has counted is not zero but "not predicted", with the reason.
+// Memory that cannot be counted is "not predicted", with the reason, and never zero.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace reprobench {
 
-// At the moment of a step at which most is needed, of all ranks.
+// The need at the moment of a step at which most memory is needed, of all ranks.
 struct AttemptMemory {
   std::string why_not;  // "attention=flash"; nothing is predicted then, and all numbers are 0
   std::int64_t parameter_bytes = 0;
-  std::int64_t gradient_bytes = 0;  // of parameters, by that moment
+  std::int64_t gradient_bytes = 0;  // gradients of parameters that exist at that moment
   std::int64_t optimizer_bytes = 0;
   std::int64_t scratch_bytes = 0;
   std::int64_t buffer_bytes = 0;
-  std::int64_t activation_bytes = 0;  // the batch, what is made of it, and gradients of that
-  std::int64_t hole_bytes = 0;        // what the heap cannot use between tensors that are alive
-  std::int64_t process_bytes = 0;     // before anything is trained
-  // Beside the memory, since the same process can tell: what a user's weights have against the model, a sentence each.
+  std::int64_t activation_bytes = 0;  // the batch, the activations made of it, and their gradients
+  std::int64_t hole_bytes = 0;        // free memory between live tensors that the heap cannot use
+  std::int64_t process_bytes = 0;     // the process itself, before anything is trained
+  // The same process can also check a user's weights. Each sentence names one way in which they do not fit the model.
   std::vector<std::string> weights_problems = {};
 
   bool is_predicted() const { return why_not.empty(); }

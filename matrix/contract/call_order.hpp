@@ -1,6 +1,6 @@
-// In which order a call adds up one of its outputs (matrix/orders), as a worker found it: read off the results of
+// The order in which a call adds up one of its outputs (matrix/orders), as a worker found it: read off the results of
 // probes, then replayed on random inputs to the bit. Two stacks whose orders are equal give equal bits for every input
-// of that shape; two whose orders differ, and whose results both replay, differ by rounding and by nothing else.
+// of that shape. If the orders differ and both results replay, the stacks differ by rounding and by nothing else.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace reprobench {
 
-// What is done with the sum at its end.
+// The last operation on the sum.
 enum class SumEnd {
   as_it_is,
   divided,           // by the number of terms, as a mean does it
@@ -26,25 +26,25 @@ struct Words<SumEnd> {
   static constexpr std::array<std::string_view, 3> table = {"as_it_is", "divided", "times_reciprocal"};
 };
 
-// Elements of one output that are added up alike. A library's main loop and its edges often differ.
+// Elements of one output that are added up in the same way. A library's main loop and its edges often differ.
 struct OrderClass {
-  std::string order;  // matrix/orders/summation_tree.hpp, in the order of the layout's terms; a bias is the last
-  std::string shape;  // the same for people: "16 chains of 48, fused, then pairwise"
+  std::string order;  // as in matrix/orders/summation_tree.hpp, terms in the layout's order; a bias is the last
+  std::string shape;  // the same order for people: "16 chains of 48, fused, then pairwise"
   SumEnd end = SumEnd::as_it_is;
   std::int64_t terms = 0;
-  std::int64_t first_element = 0;  // of those that were looked at, row-major
-  std::int64_t elements = 0;       // that were looked at
+  std::int64_t first_element = 0;  // first of the elements that were looked at, row-major
+  std::int64_t elements = 0;       // how many were looked at
   std::int64_t checked = 0;        // sums of random inputs that were replayed to the bit, every one of them
 
   friend bool operator==(const OrderClass&, const OrderClass&) = default;
 };
 
 struct CallOrder {
-  std::vector<OrderClass> classes;  // none: not known
-  std::string problem;              // why not
+  std::vector<OrderClass> classes;  // empty: not known
+  std::string problem;              // why the order is not known
   std::int64_t elements = 0;        // of the output whose order was looked at
-  // Of what the call made of its own inputs: how many of these elements the order gives, and which is the first that it
-  // does not. A stack that adds in this order on every input it was tried with, and not here, did something else here.
+  // How many elements of the call's own output the order gives to the bit, and the first that it does not give. A stack
+  // that adds in this order on every input it was tried with, but not here, did something else here.
   std::int64_t replayed = 0;
   std::int64_t not_replayed = 0;
   std::optional<std::int64_t> first_not_replayed;

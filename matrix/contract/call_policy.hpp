@@ -1,7 +1,7 @@
-// Which declared calls may run. A list of calls is data from anywhere, and LibTorch has operators that read, write or
-// create any file (`from_file`), so a call may name only what changes nothing but tensors: an operator of ATen, and
-// text only where the argument is known to choose among words. The coordinator asks this of every list. The worker asks
-// it again, and of the operator's own schema.
+// Which declared calls may run. A list of calls may come from anywhere, and LibTorch has operators that read, write or
+// create any file (`from_file`). So a call may name only operators of ATen that change nothing but tensors. Text is
+// allowed only where the argument is known to choose among words. The coordinator checks every list. The worker checks
+// again, and also checks the operator's own schema.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace reprobench {
 
-// Whether the argument of that name is one of text, and this one of the words it chooses among.
+// Whether the argument with this name takes text, and `text` is one of the words that it chooses among.
 bool is_known_text(std::string_view argument, std::string_view text);
 
-// Why the call may not run; empty: it may, as far as its text tells.
+// Why the call may not run; empty if it may, as far as its text shows.
 std::string refusal_of(const DeclaredCall& call);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What one operator call, made alone, left (the probe `operators`): digests of what went in and came out, and how far
-// what came out is from the same call in fp64. Enough to hold two stacks against each other without their tensors.
+// The record of one operator call, made alone (the probe `operators`): digests of its inputs and outputs, and how far
+// the outputs are from the same call in fp64. That is enough to compare two stacks without their tensors.
 #pragma once
 
 #include <array>
@@ -29,26 +29,26 @@ struct Words<CallEnd> {
 inline constexpr std::size_t kCallSums = 8;
 
 struct CallOutput {
-  std::string name;  // "output.0"; "changed.2": the argument it wrote; "gradient.0": of the argument at this place
+  std::string name;  // "output.0"; "changed.2": the argument it wrote; "gradient.0": gradient of argument 0
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::string digest;
-  std::optional<double> error_rel;         // relative L2 distance to fp64, elements that are not finite left out
-  std::int64_t not_finite_mismatches = 0;  // NaN or infinite here and not so, or otherwise, in fp64
-  std::string no_fp64;                     // why there is no such distance
-  // Signed strided sums, of the output and of the fp64 one: the L2 norm of the differences of two outputs' sums
-  // estimates the L2 distance of the outputs with a standard deviation of 25 % (kernels/sketch).
+  std::optional<double> error_rel;         // relative L2 distance to fp64, without elements that are not finite
+  std::int64_t not_finite_mismatches = 0;  // elements that are finite here and not in fp64, or the other way round
+  std::string no_fp64;                     // why there is no distance to fp64
+  // Signed strided sums, of the output and of the fp64 one. The L2 norm of the differences between two outputs' sums
+  // estimates the L2 distance of the outputs, with a standard deviation of 25 % (kernels/sketch).
   std::vector<double> sums;
   std::vector<double> fp64_sums;
-  double l2 = 0;                        // of the output's finite elements
-  std::optional<CallOrder> order = {};  // where it was asked for
+  double l2 = 0;                        // L2 norm of the output's finite elements
+  std::optional<CallOrder> order = {};  // if it was asked for
 
   friend bool operator==(const CallOutput&, const CallOutput&) = default;
 };
 
 struct CallRecord {
   CallEnd end = CallEnd::ran;
-  std::string inputs;   // digest of the arguments and of what the backward pass was given
+  std::string inputs;   // digest of the arguments and of the gradients given to the backward pass
   bool repeats = true;  // a second call on equal arguments gave equal bits
   std::vector<CallOutput> outputs;
 

@@ -13,8 +13,8 @@ namespace reprobench {
 
 struct KnobSupport {
   std::string name;
-  std::vector<std::string> values;  // those this stack honours
-  std::string reason;               // why others are missing; empty if none is
+  std::vector<std::string> values;  // the values that this stack supports
+  std::string reason;               // why other values are missing; empty if none is
 };
 
 struct WorkloadPreset {
@@ -27,15 +27,15 @@ struct WorkloadDescription {
   std::string model;
   std::string summary;
   std::vector<WorkloadPreset> presets;
-  std::string takes_data = {};     // the data set that a file of the user's may stand in for; empty: none may
-  std::string takes_weights = {};  // whose names a file of weights of the user's has; empty: none is read
+  std::string takes_data = {};     // the data set that a user's file may replace; empty: none
+  std::string takes_weights = {};  // the model whose tensor names a user's file of weights has; empty: no file is read
 };
 
 struct Capability {
-  std::string torch_version;         // as the library says it
+  std::string torch_version;         // as the library reports it
   std::vector<std::string> devices;  // "cpu", "sm_90"
-  std::vector<DeviceFacts> gpus;     // those this process sees
-  std::string gpu_problem;           // why there is none to be used; empty if there is
+  std::vector<DeviceFacts> gpus;     // those that this process sees
+  std::string gpu_problem;           // why no GPU can be used; empty if one can
   std::vector<KnobSupport> knobs;
   std::vector<WorkloadDescription> workloads;
   Fingerprint fingerprint;

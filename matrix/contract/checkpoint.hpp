@@ -1,6 +1,6 @@
-// Checkpoints of a training: when a worker writes them, whether it begins from one, and what it says of that.
+// Checkpoints of a training: when a worker writes them, whether it begins from one, and how it reports that.
 //
-// All ranks of a training have one together. They lie in a folder as checkpoint-STEP.safetensors
+// All ranks of a training write one checkpoint together. They lie in a folder as checkpoint-STEP.safetensors
 // (suites/worker/checkpoint/checkpoint_file.hpp), each complete or not there at all. Like a replay they belong to an
 // attempt, never to the cell: with and without them the cell_id is the same.
 #pragma once
@@ -15,12 +15,12 @@
 namespace reprobench {
 
 struct Checkpointing {
-  std::string folder;             // absolute; made if it is missing
-  std::int64_t every_steps = 0;   // 0: only where the run ends early, by `stop_after` or SIGTERM
-  std::int64_t keep = 2;          // so many of the newest stay
-  std::int64_t stop_after = 0;    // the run ends after this step, complete and with a checkpoint; 0: at its last
-  bool resume = false;            // begin from the newest whole one of this run; where there is none, from the start
-  std::int64_t resume_after = 0;  // the step that whoever asks knows the newest to be of; 0: it does not
+  std::string folder;             // absolute; created if it is missing
+  std::int64_t every_steps = 0;   // 0: only if the run ends early, by `stop_after` or SIGTERM
+  std::int64_t keep = 2;          // how many of the newest are kept
+  std::int64_t stop_after = 0;    // the run ends after this step, complete and with a checkpoint; 0: after its last
+  bool resume = false;            // begin from the newest complete one of this run or, if there is none, from the start
+  std::int64_t resume_after = 0;  // the step that the caller knows the newest one to have; 0: not known
 };
 
 template <>
@@ -41,18 +41,18 @@ struct Description<Checkpointing> {
   }
 };
 
-// A file that a worker wrote and left.
+// A file that a worker wrote and kept.
 struct WrittenCheckpoint {
   std::int64_t step = 0;
   std::string file;      // "checkpoint-00000008.safetensors"
-  std::string checksum;  // over everything in it but itself
+  std::string checksum;  // over everything in the file but itself
 };
 
-// Weights alone, rounded to 16 bits, beside a checkpoint of the same step (knob `gathered_weights`).
+// Only the weights, rounded to 16 bits, beside a checkpoint of the same step (knob `gathered_weights`).
 struct WrittenWeights {
   std::int64_t step = 0;
   std::string file;    // "weights-00000008.safetensors"
-  std::string sha256;  // of the file: what a workload begins with that takes it as `weights`
+  std::string sha256;  // of the file: the SHA-256 of a workload that takes it as `weights`
 };
 
 struct RefusedCheckpoint {
@@ -60,24 +60,25 @@ struct RefusedCheckpoint {
   std::string reason;  // "changed: ...", "foreign: workload_digest ..., this run has ..."
 };
 
-// What a process says of the checkpoint that it went on from. `checksum` and `written_by` stand in the file and in no
-// request, so who names them has read it; `state` is taken from the tensors in memory after they were put there.
+// A process's report of the checkpoint that it went on from. `checksum` and `written_by` are in the file and in no
+// request, so a process that names them has read it. `state` is computed from the tensors in memory after they were
+// loaded.
 struct ResumedFrom {
   std::int64_t after_step = 0;
   std::string file;
   std::string checksum;
   std::string written_by;  // the nonce of the process that wrote it
-  std::string chain;       // of the steps until there; of several ranks chain_of_ranks() (kernels/digest)
-  // Root over parameters, optimizer state, buffers and scaler state in the order of the trace's final line; where
-  // several ranks wrote or read it, by role and name. What ranks share out is taken whole: a rank's part from its
-  // memory, the others' from the file, so that the rank speaks for itself alone.
+  std::string chain;       // chain of the steps until there; with several ranks chain_of_ranks() (kernels/digest)
+  // Root over parameters, optimizer state, buffers and scaler state, in the order of the trace's final line; if several
+  // ranks wrote or read it, by role and name. State that ranks share out is taken whole. A rank takes its own part from
+  // its memory and the others' from the file, so that it speaks for itself alone.
   std::string state;
 };
 
 struct CheckpointsOfRun {
   std::vector<WrittenCheckpoint> written;  // and kept, oldest first
-  std::vector<RefusedCheckpoint> refused;  // newest first: those passed over on the way to the one that was taken
-  std::optional<ResumedFrom> resumed;      // nothing: from the start
+  std::vector<RefusedCheckpoint> refused;  // newest first: those that were refused before one was taken
+  std::optional<ResumedFrom> resumed;      // nothing: the run began from the start
   std::vector<WrittenWeights> weights;     // and kept, oldest first
 };
 

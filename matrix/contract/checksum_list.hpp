@@ -1,5 +1,5 @@
-// What several files hold together, for an index and the files that it names: the text that
-// `sha256sum INDEX FILE...` prints in their folder, whose SHA-256 stands for all of them.
+// One text for an index and the files that it names: what `sha256sum INDEX FILE...` prints in their folder. The SHA-256
+// of the text stands for the content of all of them.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace reprobench {
 
-// `files`: SHA-256 by name.
+// `files` has the SHA-256 of each file by its name.
 inline std::string checksum_list(const std::string& index, const std::string& sha256_of_index,
                                  const std::map<std::string, std::string>& files) {
   std::string text = sha256_of_index + "  " + index + "\n";

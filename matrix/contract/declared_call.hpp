@@ -2,13 +2,12 @@
 //
 //   native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)
 //   nll_loss(f32[256, 50], i64[256] below 50)    mean.dim(bf16[8, 64] strides [1, 8], [1], true)
-//   gelu(f32[256, 3072], approximate='tanh')                native_batch_norm(..., f32[64] constant positive, true,
-//   0.1)
+//   gelu(f32[256, 3072], approximate='tanh')     native_batch_norm(..., f32[64] constant positive, true, 0.1)
 //
-// A tensor is its dtype and shape; after it `strides [...]`, `constant` (no gradient is asked for), `positive`, or for
-// whole numbers `below N`. What it holds is drawn by Philox from the call's text and the argument's place, so equal
-// texts are equal calls on every stack; after `from 'NAME'` it is what a tensor of the workload's safetensors file
-// holds. An argument after `name=` stands where the operator has that name.
+// A tensor is its dtype and shape. After it may stand `strides [...]`, `constant` (no gradient is asked for),
+// `positive` or, for whole numbers, `below N`. Its values are drawn by Philox from the call's text and the argument's
+// place, so equal texts are equal calls on every stack. With `from 'NAME'` they are those of a tensor in the workload's
+// safetensors file. An argument after `name=` goes to the operator's argument of that name.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +25,12 @@ struct DeclaredTensor {
   std::vector<std::int64_t> strides;  // empty: dense and row-major
   bool is_constant = false;
   bool is_positive = false;
-  std::int64_t below = 0;  // of whole numbers: they are drawn from 0 to below - 1
-  std::string from = {};   // the tensor of a file that it holds; empty: it is drawn
+  std::int64_t below = 0;  // for whole numbers: they are drawn from 0 to below - 1
+  std::string from = {};   // name of the file's tensor that has its values; empty: they are drawn
 
   bool is_floating() const { return dtype != "i64" && dtype != "bool"; }
   std::int64_t elements() const;
-  std::int64_t storage_elements() const;  // what its strides reach
+  std::int64_t storage_elements() const;  // the elements that its strides reach
 };
 
 struct NoValue {};  // `none`
@@ -48,25 +47,25 @@ struct DeclaredArgument {
 };
 
 struct DeclaredCall {
-  std::string text;      // as canonical_call() gives it
-  std::string name;      // "native_layer_norm"; of another library than ATen with it: "prims::mul"
+  std::string text;      // as canonical_call() returns it
+  std::string name;      // "native_layer_norm"; with its library if that is not ATen: "prims::mul"
   std::string overload;  // "dim"; often empty
   std::vector<DeclaredArgument> arguments;
 
-  std::vector<DeclaredTensor> tensors() const;  // all of them, in order
+  std::vector<DeclaredTensor> tensors() const;  // the tensors of all arguments, in order
 };
 
 // "f64", "f32", "f16", "bf16", "i64", "bool"
 const std::vector<std::string>& declared_dtypes();
 std::int64_t dtype_bytes(const std::string& dtype);
 
-// As a safetensors file calls it: "F32".
+// The name in a safetensors file: "F32".
 std::string_view safetensors_name(const std::string& dtype);
 
-// Throws ContractError that says what is wrong and after which text.
+// Throws a ContractError that says what is wrong and after which text.
 DeclaredCall parse_call(const std::string& text);
 
-// `text` with single spaces where they belong, and every word that `values` names replaced.
+// `text` with normal spacing, in which every word that `values` names is replaced.
 std::string canonical_call(const std::string& text, const std::map<std::string, std::string>& values = {});
 
 }  // namespace reprobench

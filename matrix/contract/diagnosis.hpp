@@ -1,5 +1,5 @@
-// What a difference of bits between a cell and its reference is. The run that saw the difference asks it, once its
-// cells have ended, and keeps the answer in its journal.
+// The cause of a difference of bits between a cell and its reference. The run that saw the difference looks for it once
+// its cells have ended, and keeps the answer in its journal.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace reprobench {
 
-// What a difference is, out of all that is known of it.
+// The cause of a difference, by all that is known of it.
 enum class ExplainedWord { rounding, another_computation, defect, undecided };
 template <>
 struct Words<ExplainedWord> {

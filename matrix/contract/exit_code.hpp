@@ -1,5 +1,4 @@
-// What `reprobench` returns to the shell. Stable and documented in matrix/README.md; `exit` lives in main
-// alone.
+// The exit codes of `reprobench`. They are stable and documented in matrix/README.md; only main calls `exit`.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// exit.json: the shepherd's account of how the worker ended. The shepherd writes it whatever
-// happens to the worker; if it is missing, shepherd or machine died and the attempt is lost.
+// exit.json: the shepherd's account of how the worker ended. The shepherd writes it whatever happens to the worker. If
+// it is missing, shepherd or machine died and the attempt is lost.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ExitRecord {
   std::optional<int> signal;
   std::string launch_error;  // exec failed: errno text; empty otherwise
   StoppedBy stopped_by = StoppedBy::nobody;
-  int leaked_processes = 0;        // alive after the worker ended; killed by the shepherd
+  int leaked_processes = 0;        // processes alive after the worker ended; killed by the shepherd
   std::int64_t duration_ns = 0;    // CLOCK_MONOTONIC, fork to reap
   std::int64_t max_rss_bytes = 0;  // largest process of the tree
   std::int64_t user_ns = 0;

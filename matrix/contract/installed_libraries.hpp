@@ -1,4 +1,4 @@
-// The libraries of an installed stack as they lay on the disk when a run began: what its workers have to load.
+// The libraries of an installed stack as they were on the disk when a run began. Its workers must load these.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@
 namespace reprobench {
 
 struct InstalledLibrary {
-  std::string path;  // below the stack's folder, absolute outside it, or a name alone, as its stack file has it
+  std::string path;  // relative inside the stack's folder, absolute outside, or only a name, as in the stack file
   std::string build_id;
   std::string sha256;
 };
 
 struct InstalledLibraries {
   std::vector<InstalledLibrary> libraries;
-  std::vector<std::string> folders;  // beside the system's, from which a stack of the system may load others
+  std::vector<std::string> folders;  // folders, beside the system's, from which a system stack may load others
 };
 
 // Libraries that belong to a stack, by the beginning of their file name. Others (C and C++ runtime, BLAS of a
-// distribution) are the host's and part of the fingerprint, not of the stack.
+// distribution) belong to the host. They are part of the fingerprint, and not of the stack.
 constexpr bool is_of_a_stack(std::string_view path) {
   constexpr std::array<std::string_view, 14> kBeginnings = {
       "libtorch", "libc10",    "libcudart",   "libcupti",    "libcublas", "libcudnn",     "libnccl",
@@ -32,7 +32,7 @@ constexpr bool is_of_a_stack(std::string_view path) {
   return std::ranges::any_of(kBeginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
-// True for what the distribution or the GPU's driver brings for all programs.
+// Whether the distribution or the GPU's driver brings this library for all programs.
 constexpr bool is_of_the_host(std::string_view path) {
   constexpr std::array<std::string_view, 4> kFolders = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"};
   constexpr std::array<std::string_view, 2> kDriver = {"libcuda.so", "libnvidia-"};

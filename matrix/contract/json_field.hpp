@@ -1,4 +1,4 @@
-// Reading a field of a document: the value, or a ContractError that names document and field.
+// Reads a field of a document: returns the value, or throws a ContractError that names document and field.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,14 @@ T required(const char* document, const nlohmann::json& object, const char* key) 
   }
 }
 
-// Nothing where a document that is older than the field lacks it.
+// Nothing if the document is older than the field and lacks it.
 template <class T>
 std::optional<T> optional_field(const char* document, const nlohmann::json& object, const char* key) {
   return object.contains(key) ? std::optional(required<T>(document, object, key)) : std::nullopt;
 }
 
-// The same for a moment or a duration: never negative, and no more than every reader of JSON keeps exactly.
+// The same for a moment or a duration: never negative, and at most the largest integer that every reader of JSON keeps
+// exactly.
 inline std::optional<std::int64_t> optional_time(const char* document, const nlohmann::json& object, const char* key) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 53;
   const auto value = optional_field<std::int64_t>(document, object, key);

@@ -1,9 +1,9 @@
-// Training settings that a matrix can vary, one row of knob_table.cpp each. The row says everything that anyone asks of
-// a knob, so to add one takes a member of Settings, a row, and the code that acts on it.
+// Training settings that a matrix can vary, each with one row in knob_table.cpp. The row answers every question about
+// the knob. To add a knob takes a member of Settings, a row, and the code that acts on it.
 //
 // A knob travels as text (KnobValues) and is used as a typed member of Settings. Code names a knob by that member:
 //
-//   setting_in<&Settings::accumulate>(request.knobs)       its value, the default where nobody chose
+//   setting_in<&Settings::accumulate>(request.knobs)       its value, or the default if nobody chose one
 //   set<&Settings::precision>(request.knobs, Precision::fp64)
 //   knob_for<&Settings::offload>().summary                 its row
 #pragma once
@@ -27,20 +27,20 @@ namespace reprobench {
 // Knobs by name, each with the text of its value; complete once defaults are filled in.
 using KnobValues = std::map<std::string, std::string>;
 
-// Where a knob does something. One that acts on a GPU can only keep its default on the CPU.
+// Where a knob acts. A knob that acts on a GPU can only keep its default on the CPU.
 enum class ActsOn { host, gpu };
 
-// Which part of a worker does it: the train loop, the models that read it, or a library below LibTorch or LibTorch
-// itself, by environment variables and by the worker's row (suites/worker/knobs/knob_row.hpp).
+// The part of a worker that acts on it: the train loop, the models that read it, or LibTorch and the libraries below
+// it. The latter are set by environment variables and by the worker's row (suites/worker/knobs/knob_row.hpp).
 enum class ActsBy { library, loop, model };
 
-// The numbers that a knob without a list of values takes; amounts are decimal, as 0.5.
+// The numbers that a knob without a list of values takes. Amounts are decimal, such as 0.5.
 enum class KnobNumbers { positive, from_zero, amounts };
 
-// Whether the memory of an attempt can be predicted under another value than the default.
+// Whether the memory of an attempt can be predicted if the knob has another value than its default.
 enum class MemoryEffect { unknown, none, counted };
 
-// What a knob shares out among ranks or replicas, if that is what it does.
+// What a knob shares out among ranks or replicas, if it does that.
 enum class SharesOut { nothing, batch, state };
 
 struct Knob;
@@ -53,8 +53,8 @@ struct KnobSetting {
 
 struct Knob {
   std::string_view name;
-  // What a stack does when nobody asks. It never changes, because cells are named by the values that differ from it
-  // (ADR 5); a better default is a new value.
+  // The behaviour of a stack when nobody asks. It never changes, because cells are named by the values that differ from
+  // it (ADR 5); a better default is a new value.
   std::string_view default_value;
   std::vector<std::string_view> values = {};  // empty: any of `numbers`
   KnobNumbers numbers = KnobNumbers::positive;
@@ -67,29 +67,30 @@ struct Knob {
   bool must_agree = false;  // two runs under different values of it compute different numbers and are not compared
   SharesOut shares_out = SharesOut::nothing;
   MemoryEffect memory = MemoryEffect::unknown;
-  // Values that change in which order numbers are added up, or by which instructions, and nothing else.
+  // Values that change only the order in which numbers are added up, or the instructions that do it.
   std::vector<std::string_view> other_orders = {};
   std::string_view summary;
 };
 
-// All of them, in the order of their names.
+// All knobs, in the order of their names.
 std::span<const Knob> knobs();
 const Knob* find_knob(std::string_view name);
 
 // True if `value` is one the knob accepts.
 bool accepts(const Knob& knob, std::string_view value);
 
-// `chosen` with the default of every knob it leaves out.
+// `chosen`, with the default of every knob that it leaves out.
 KnobValues with_defaults(const KnobValues& chosen);
 
-// Those of `values` that are not their knob's default: what a cell's identity is made of, so that a new knob gives no
-// cell another name.
+// The entries of `values` that are not their knob's default. A cell's identity is made of these, so that a new knob
+// gives no cell another name.
 KnobValues without_defaults(const KnobValues& values);
 
-// The variables all knobs of a cell ask for.
+// The environment variables that all knobs of a cell need.
 std::map<std::string, std::string> knob_environment(const KnobValues& values);
 
-// `chosen`, and the default of every other knob. Throws ContractError for a name or a value that no knob has.
+// `chosen` as Settings, with the default of every other knob. Throws ContractError for a name or a value that no knob
+// has.
 Settings settings_of(const KnobValues& chosen);
 
 namespace detail {
@@ -159,7 +160,7 @@ std::string words_of(const Settings& settings) {
   return std::string(knob.name) + "=" + detail::text_from(knob, settings.*Member);
 }
 
-// What a result or a request says of one knob; nothing where it says nothing, or something that the knob has not.
+// The value of one knob in a result or a request. Nothing if the knob is absent, or has a text that it does not accept.
 template <auto Member>
 std::optional<SettingType<Member>> said_of(const KnobValues& values) {
   const Knob& knob = knob_for<Member>();
@@ -168,8 +169,8 @@ std::optional<SettingType<Member>> said_of(const KnobValues& values) {
   return detail::value_from<SettingType<Member>>(knob, found->second);
 }
 
-// The same of a request, where a knob that nobody chose has its default. Throws ContractError for a value that the knob
-// does not take.
+// The value of one knob in a request, where a knob that nobody chose has its default. Throws ContractError for a value
+// that the knob does not accept.
 template <auto Member>
 SettingType<Member> setting_in(const KnobValues& chosen) {
   const Knob& knob = knob_for<Member>();

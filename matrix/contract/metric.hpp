@@ -1,6 +1,6 @@
-// What a metric is: its name, unit and good direction. The table of all metrics, with how each is taken from a record,
-// is in verdict/metrics/metrics.cpp; the spec layer is handed this part of it so that a threshold with a wrong name or
-// unit is refused before anything runs.
+// The name, unit and good direction of each metric. The table of all metrics, with how each is taken from a record, is
+// in verdict/metrics/metrics.cpp. The spec layer gets this part of it, so that a threshold with a wrong name or unit is
+// refused before anything runs.
 #pragma once
 
 #include <array>
@@ -17,9 +17,8 @@ struct Words<Better> {
   static constexpr std::array<std::string_view, 2> table = {"lower", "higher"};
 };
 
-// What a value says before any bound is put to it. `numerics.loss_rel` is a distance to the reference, so a limit
-// bounds it and it has no regression; `memory.peak_rss` is of the cell alone, so the reference bounds it only by a
-// ratio.
+// What a value means before any bound is applied. `numerics.loss_rel` is a distance to the reference, so a limit bounds
+// it and it has no regression. `memory.peak_rss` is of the cell alone, so the reference bounds it only by a ratio.
 enum class Compared { not_yet, with_reference, with_others };
 
 struct MetricInfo {
@@ -28,19 +27,20 @@ struct MetricInfo {
   Better better = Better::lower;
   Dimension dimension = Dimension::numerics;
   std::string_view summary;
-  // For metrics of a probe's measurements: the unit of the operations a threshold's `of` may name, "any" for all of
-  // them. Empty: of a training, and `of` is refused.
+  // For metrics of a probe's measurements: the unit of the operations that a threshold's `of` may name, or "any" for
+  // all of them. Empty for metrics of a training, where `of` is refused.
   std::string_view operation_unit = {};
-  bool is_share = false;  // a threshold says of what with `to`
+  bool is_share = false;  // a threshold names the whole by `to`
   Compared compared = Compared::not_yet;
-  double least = 0;  // of all values that can be measured, in `unit`; a bound that lies outside can never fail
+  double least = 0;  // least measurable value, in `unit`; a bound outside least..most can never fail
   double most = std::numeric_limits<double>::infinity();
 };
 
-// What a training's speed is a share of: a threshold of one of these has matrix products timed after it.
+// Metrics that are a share of the speed of matrix products. A threshold on one of these has matrix products timed after
+// the training.
 inline constexpr std::array<std::string_view, 2> kSharesOfGemmPeak = {"throughput.gemm_peak_share", "throughput.mfu"};
 
-// A threshold of it has the worker measure it, which takes as long as drawing the initial values.
+// A threshold on this metric makes the worker measure it, which takes as long as drawing the initial values.
 inline constexpr std::string_view kWeightChange = "numerics.weight_change_rel";
 
 }  // namespace reprobench

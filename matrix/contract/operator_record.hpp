@@ -1,7 +1,7 @@
-// operators.jsonl: every operator call of a step, in the order the calls end, so an operator stands after those it
-// calls. Lines carry `seq` and `crc32c` like a trace's (contract/trace.hpp).
+// operators.jsonl: every operator call of a step, in the order in which the calls end, so an operator comes after those
+// it calls. Lines carry `seq` and `crc32c` like a trace's (contract/trace.hpp).
 //
-// Two calls with equal names, inputs and constants and different outputs: that operator is where two runs diverge.
+// If two runs have calls with equal names, inputs and constants and different outputs, they diverge at that operator.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ namespace reprobench {
 struct OperatorTensor {
   std::string dtype;  // "float32"
   std::vector<std::int64_t> shape;
-  std::string digest;  // 32 hex digits; empty: memory nobody has written yet, or that the call overwrites unread
-  std::int64_t not_finite = 0;               // elements that are NaN or infinite; 0 where there is no digest
-  std::optional<std::int64_t> made_by = {};  // of an input: index of the call that made or last wrote it; -1: none did
-  std::string argument = {};  // of an output: the argument that the call fills and does not return, "running_var"
+  std::string digest;           // 32 hex digits; empty: memory not written yet, or that the call overwrites unread
+  std::int64_t not_finite = 0;  // elements that are NaN or infinite; 0 if there is no digest
+  std::optional<std::int64_t> made_by = {};  // for an input: index of the call that made or last wrote it; -1: no call
+  std::string argument = {};  // for an output: the argument that the call fills and does not return, "running_var"
 
-  // The same values, wherever they come from.
+  // Compares values only, wherever they come from.
   friend bool operator==(const OperatorTensor& a, const OperatorTensor& b) {
     return a.dtype == b.dtype && a.shape == b.shape && a.digest == b.digest && a.not_finite == b.not_finite;
   }
@@ -38,7 +38,7 @@ struct OperatorRecord {
   std::string name;        // "aten::addmm"; a backward node as LibTorch names it, "AddmmBackward0"
   int depth = 0;           // 0: called by the workload, 1: by an operator of depth 0 ...
   std::string pass;        // kPasses
-  std::string module;      // whose output, output gradient or parameter it works for, "h.0.attn.c_attn"
+  std::string module;      // module whose output, output gradient or parameter it works for, "h.0.attn.c_attn"
   std::vector<OperatorTensor> inputs;
   std::vector<OperatorTensor> outputs;
   std::string constants;  // other arguments as text, exact: "1, 1e-05 (0x3ee4f8b588e368f1), [8, 64]"
@@ -79,7 +79,8 @@ struct Description<OperatorRecord> {
 
 nlohmann::json to_json(const OperatorRecord& record);
 
-// As line number `seq` of its file (trace.hpp): a step of thousands of calls builds no tree of values for each.
+// The record as line number `seq` of its file (trace.hpp). It is built as text, because a step has thousands of calls
+// and a tree of values for each would cost too much.
 std::string operator_line(const OperatorRecord& record, std::int64_t seq);
 
 // Throws ContractError naming the field.

@@ -1,5 +1,5 @@
-// How a check, an attempt and a cell can end. Every word here is shown to users and stored in
-// documents: add, never rename.
+// How a check, an attempt and a cell can end. Every word here is shown to users and stored in documents: add words,
+// never rename one.
 #pragma once
 
 #include <array>
@@ -9,10 +9,9 @@
 
 namespace reprobench {
 
-// Of a cell. `failed`: the stack under test did it. `errored`: the infrastructure did it.
-// `inconclusive`: it cannot be decided. `skipped`: declared, with rule and reason. `unfinished`:
-// the run was interrupted before the cell ended; never in a finished run. `recorded`: it ran, and no armed check asked
-// anything of it.
+// How a cell ended. `failed`: the stack under test is to blame. `errored`: the infrastructure is. `inconclusive`: it
+// cannot be decided. `skipped`: declared, with rule and reason. `unfinished`: the run was interrupted before the cell
+// ended; a finished run has no such cell. `recorded`: it ran, and no armed check asked anything of it.
 enum class Outcome { passed, failed, inconclusive, errored, skipped, unfinished, recorded };
 template <>
 struct Words<Outcome> {
@@ -20,8 +19,7 @@ struct Words<Outcome> {
                                                             "skipped", "unfinished", "recorded"};
 };
 
-// Of one check. There is no "ignored": a check that could not be decided is inconclusive and says
-// why.
+// How one check ended. There is no "ignored": a check that could not be decided is inconclusive and says why.
 enum class CheckStatus { passed, failed, inconclusive };
 template <>
 struct Words<CheckStatus> {
@@ -34,12 +32,12 @@ struct Words<Dimension> {
   static constexpr std::array<std::string_view, 4> table = {"numerics", "throughput", "memory", "communication"};
 };
 
-// How an attempt ended, from evidence the worker cannot fake: wait status, timers, the files it
-// left (reliability rules R1-R6).
+// How an attempt ended, from evidence that the worker cannot fake: wait status, timers, the files it left (reliability
+// rules R1-R6).
 enum class AttemptEnd {
   completed,     // exit 0, complete and valid result echoing cell_id and nonce, nothing leaked
   nonzero,       // exit code other than 0
-  crash,         // ended by a signal nobody of us sent
+  crash,         // ended by a signal that nobody of us sent
   cuda_oom,      // the worker's own record says device memory ran out
   host_oom,      // killed by the kernel or by a memory limit
   worker_error,  // the worker caught a throw and said so in result.json
@@ -65,8 +63,8 @@ static_assert(static_cast<std::size_t>(CheckStatus::inconclusive) + 1 == Words<C
 static_assert(static_cast<std::size_t>(Dimension::communication) + 1 == Words<Dimension>::table.size());
 static_assert(static_cast<std::size_t>(AttemptEnd::gpu_hw) + 1 == Words<AttemptEnd>::table.size());
 
-// Who is to blame for an end: `product` fails the cell, `infra` is retried and then errors it,
-// `user` leaves it unfinished.
+// Who is to blame for an end: `product` fails the cell, `infra` is retried and then errors the cell, `user` leaves it
+// unfinished.
 enum class Side { none, product, infra, user };
 Side side_of(AttemptEnd end);
 

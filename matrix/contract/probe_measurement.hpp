@@ -1,6 +1,6 @@
-// What a probe recorded of one operation: every sample, and whether its result was right. A result is checked before it
-// is timed; a wrong one is never timed. Stored in result.json (`measurements`) and, one a line as they arise, in the
-// trace.
+// A probe's record of one operation: every sample, and whether its result was right. A result is checked before it is
+// timed; a wrong one is never timed. Measurements are stored in result.json (`measurements`) and, one for each line as
+// they arise, in the trace.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ enum class MeasurementStatus {
   measured,     // the result was right; `samples` holds its times or rates
   wrong,        // the result was wrong: no samples
   unsupported,  // this stack or device cannot do it: no samples
-  left_out,     // it could, but had not the memory left when its turn came: no samples
+  left_out,     // it could, but too little memory was left when its turn came: no samples
 };
 constexpr bool is_done(MeasurementStatus status) {
   return status == MeasurementStatus::measured || status == MeasurementStatus::wrong;
@@ -40,32 +40,33 @@ struct ProbeMeasurement {
   std::string unit;                           // the operation's
   MeasurementStatus status = MeasurementStatus::unsupported;
   std::string finding;  // one sentence: what was wrong, why it cannot be done, or what was seen
-  // Relative L2 distance of the result to the same in fp64, and what it may be; nothing where the check is exact.
+  // Relative L2 distance of the result to the same in fp64, and the bound for it. Nothing if the check is exact.
   std::optional<double> error_rel;
   std::optional<double> error_bound_rel;
-  std::int64_t results_compared = 0;   // results of repetitions that were held against the first, bit for bit
-  std::int64_t results_differing = 0;  // and those that differed
+  std::int64_t results_compared = 0;   // results of repetitions that were compared with the first, bit for bit
+  std::int64_t results_differing = 0;  // and those of them that differed
   std::vector<double> samples;         // in `unit`, in the order they were taken
-  // When the samples were taken, since the trace's `monotonic_us`; nothing where none were, and in older traces.
+  // When the samples were taken, since the trace's `monotonic_us`. Nothing if none were taken, and in older traces.
   std::optional<std::int64_t> timed_from_ns;
   std::optional<std::int64_t> timed_to_ns;
-  // Of a collective: the bytes S that its bandwidths are of (collective.hpp), and the digest of what it makes of
-  // numbers whose sum depends on the order of summation. Of a forward pass: the digest of its result.
+  // For a collective: the bytes S of its bandwidths (collective.hpp), and the digest of its result on numbers whose sum
+  // depends on the order of summation. For a forward pass: the digest of its result.
   std::int64_t bytes = 0;
   std::string digest = {};
-  // Of a collective between GPUs that reach each other directly: what the host's topology says of their slowest link,
-  // else the data sheet of their NVLinks; 1e9 bytes a second in one direction.
+  // For a collective between GPUs that reach each other directly: the peak of their slowest link by the host's
+  // topology, else the data sheet of their NVLinks. In 1e9 bytes a second, one direction.
   std::optional<double> link_gb_per_s = {};
-  // The data sheet's, in `unit`; nothing if it is unknown.
+  // The data sheet's peak, in `unit`; nothing if it is unknown.
   std::optional<double> peak;
   std::string peak_source;  // "H100 SXM, fp32"
-  // How the library did it: a word of suites/worker/probes/library_algorithm.cpp, or why that is not known, and neither
-  // where no library chose; and the kernels that show it, in order, as the library names them (on a CPU the operators
-  // that ran and the libraries' calls). Seen in a call of its own.
+  // How the library did it, seen in a call of its own. `algorithm` is a word of
+  // suites/worker/probes/library_algorithm.cpp; if it is not known, `algorithm_unknown` says why. Both are empty if no
+  // library chose. `kernels` show the algorithm, in order, as the library names them; on a CPU they are the operators
+  // that ran and the libraries' calls.
   std::string algorithm;
   std::string algorithm_unknown = {};
   std::vector<std::string> kernels;
-  std::optional<CallRecord> call;  // of an operator call: what it made, for another stack to be held against
+  std::optional<CallRecord> call;  // for an operator call: its outputs, to compare with another stack's
 
   friend bool operator==(const ProbeMeasurement&, const ProbeMeasurement&) = default;
 };
@@ -123,8 +124,8 @@ struct Description<ProbeMeasurement> {
   }
 };
 
-// A line of the trace, not of the result: a measurement that goes on, or that is not complete yet, with the samples it
-// has. What replaces it is the measurement itself, in a later line.
+// A line of the trace, not of the result: a measurement that goes on, or that is not complete yet, with the samples so
+// far. The measurement itself, in a later line, replaces it.
 struct ProbeProgress {
   std::string operation;
   std::map<std::string, std::string> labels;
@@ -141,15 +142,15 @@ struct Description<ProbeProgress> {
   }
 };
 
-// Which measurements of a cell a threshold is about: all of the operation with these labels, or all there are.
+// The measurements of a cell that a threshold is about: all of the operation with these labels, or all there are.
 struct MeasurementSelection {
   std::string operation;                      // empty: any
-  std::map<std::string, std::string> labels;  // those that must have this value
-  std::string share_of;                       // "peak", "measured_peak" or an operation; empty where no share is meant
+  std::map<std::string, std::string> labels;  // labels that must have this value
+  std::string share_of;                       // "peak", "measured_peak" or an operation; empty if no share is meant
 
   bool empty() const { return operation.empty() && labels.empty() && share_of.empty(); }
   bool selects(const ProbeMeasurement& measurement) const;
-  std::string text() const;  // "triad", "gemm dtype=bf16 to peak"; empty if it is
+  std::string text() const;  // "triad", "gemm dtype=bf16 to peak"; empty if the selection is
 
   friend bool operator==(const MeasurementSelection&, const MeasurementSelection&) = default;
 };

@@ -1,7 +1,7 @@
 // Why an attempt, a cell, a check or a skip ended as it did, as one word for programs; the sentence beside it is for
-// people. Every word here is stored in documents: add, never rename. A failed cell alone has the metric of its failed
-// check for a reason. To add a code: a row here and in reasons.md, then name it where it arises; a word that is not in
-// the table does not compile.
+// people. Every word here is stored in documents: add words, never rename one. Only a failed cell has another kind of
+// reason: the metric of its failed check. To add a code, add a row here and in reasons.md, then name it where it
+// arises. A word that is not in the table does not compile.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace reprobench {
 
-// Whose reason a code is first. A cell takes over that of an attempt, a skip, or an undecided check.
+// Where a code first arises. A cell takes over the code of an attempt, a skip, or an undecided check.
 enum class ReasonOf { attempt, cell, check, skip };
 template <>
 struct Words<ReasonOf> {
@@ -107,13 +107,13 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
 });
 // clang-format on
 
-// Its row's place in the table; kReasons.size() for a word that is not there.
+// The place of the code's row in the table; kReasons.size() for a word that is not there.
 constexpr std::size_t reason_index(std::string_view code) {
   const auto found = std::find_if(kReasons.begin(), kReasons.end(), [&](const auto& row) { return row.code == code; });
   return static_cast<std::size_t>(found - kReasons.begin());
 }
 
-// One of them, or none.
+// One of the reasons, or none.
 class Reason {
  public:
   constexpr Reason() = default;
@@ -127,7 +127,7 @@ class Reason {
     return Reason(kReasons[index]);
   }
 
-  // Lives as long as the program.
+  // The text lives as long as the program.
   constexpr std::string_view code() const { return code_; }
   constexpr bool empty() const { return code_.empty(); }
   operator std::string() const { return std::string(code_); }  // NOLINT(google-explicit-constructor): as documents do
@@ -139,8 +139,8 @@ class Reason {
   std::string_view code_;
 };
 
-// Those that several places ask for. A cell that an option left out stays in the plan: what did not run is part of what
-// a run says.
+// Reasons that several places use. A cell that an option left out stays in the plan, because a run also says what did
+// not run.
 inline constexpr Reason kBadInjection = "bad_injection";
 inline constexpr Reason kDeselected = "deselected";
 

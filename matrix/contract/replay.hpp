@@ -1,12 +1,12 @@
-// What a replay asks of a worker: the steps of a cell once more, all or from a stored state, and more of them on
+// What a replay asks of a worker: to do the steps of a cell once more, all or from a stored state, with more of them on
 // record. A replay belongs to an attempt, never to the cell: with and without it the cell_id is the same.
 //
 // Beside trace.jsonl and result.json a replay leaves in the attempt's folder
 //   state-STEP.safetensors       the whole state after STEP steps (contract/state_snapshot.hpp); 0: before the first
 //   operators.jsonl              every operator call of the steps asked for (contract/operator_record.hpp)
-//   operator.safetensors         the tensors of one of these calls, and what fp64 and perturbed inputs make of them;
-//   operator-N.safetensors       the same of the N-th further call, from 1
-//   values.safetensors           with `keep_values`: what operator calls of a step made, by digest
+//   operator.safetensors         the tensors of one of these calls, and its results in fp64 and with perturbed inputs
+//   operator-N.safetensors       the same for the N-th further call, from 1
+//   values.safetensors           with `keep_values`: outputs of operator calls of a step, by digest
 //   gradients-STEP.safetensors   with `hold_state`: parameter gradients of every step, and for the first one the update
 #pragma once
 
@@ -27,20 +27,21 @@ struct OperatorSite {
                                             // ones before it made in fp64
 };
 
-// What operator calls of a step made, as far as it has one of these digests.
+// Outputs of a step's operator calls that are to be kept: those with one of these digests.
 struct KeptValues {
   std::int64_t step = 0;
   std::vector<std::string> digests;
 };
 
-// What a call gives instead of what it makes, output by output; an empty digest: what it makes.
+// What a call returns instead of its own outputs, one entry for each output. An empty digest keeps the call's own.
 struct SubstitutedOutputs {
   std::int64_t index = 0;  // of the call within its step
   std::vector<std::string> digests;
 };
 
-// Calls of one step that hand on what another run's calls made, so that those behind them take what that run's took: a
-// difference behind a difference then shows by itself. Operators on record and captures have what was made.
+// Calls of one step that return the outputs of another run's calls, so that later calls get that run's inputs. A
+// difference behind another difference then shows by itself. Recorded operators and captures have the outputs that the
+// calls themselves made.
 struct SubstitutedInputs {
   std::string file;  // values.safetensors of the other run, absolute
   std::int64_t step = 0;
@@ -48,20 +49,20 @@ struct SubstitutedInputs {
 };
 
 struct Replay {
-  std::string from_state;       // file of a state, absolute; empty: the initial values
-  std::int64_t first_step = 1;  // the step after `from_state`'s
+  std::string from_state;       // file of a state, absolute; empty: start from the initial values
+  std::int64_t first_step = 1;  // the step after that of `from_state`
   std::int64_t last_step = 0;   // may be before the cell's last
   std::vector<std::int64_t> snapshots_after;
   std::int64_t operators_from = 0;  // first and last step of operators.jsonl; 0: none
   std::int64_t operators_to = 0;
   std::optional<OperatorSite> capture;
-  std::vector<OperatorSite> further_captures = {};  // beside it
+  std::vector<OperatorSite> further_captures = {};  // beside `capture`
   bool hold_state = false;                          // no update: every step sees another batch from the same state
   std::optional<KeptValues> keep_values = {};
   std::optional<SubstitutedInputs> substituted_inputs = {};
 
   bool records_operators(std::int64_t step) const { return step >= operators_from && step <= operators_to; }
-  std::vector<OperatorSite> captures() const;  // the first and the further ones
+  std::vector<OperatorSite> captures() const;  // `capture` and the further ones
 };
 
 template <>
@@ -134,8 +135,8 @@ std::string gradients_file(std::int64_t step);
 inline constexpr const char* kOperatorsFile = "operators.jsonl";
 inline constexpr const char* kValuesFile = "values.safetensors";
 
-// Of the capture with this number: 0 is `capture`, then follow the further ones.
+// The file of the capture with this number: 0 is `capture`, then come the further ones.
 std::string operator_tensors_file(std::size_t number);
-inline constexpr const char* kOperatorTensorsFile = "operator.safetensors";  // of number 0
+inline constexpr const char* kOperatorTensorsFile = "operator.safetensors";  // file of number 0
 
 }  // namespace reprobench

@@ -1,5 +1,4 @@
-// request.json: what one attempt of one cell is asked to do. Written by the coordinator, read by
-// the worker.
+// request.json: what one attempt of one cell must do. The coordinator writes it, the worker reads it.
 #pragma once
 
 #include <array>
@@ -23,59 +22,58 @@
 
 namespace reprobench {
 
-// How much of a run is digested. `step`: a root digest a step, the state's at a fixed cadence.
-// `tensor`: every tensor of every step. `recent`: as much, of which the last steps stay on record (recent_tensors.hpp).
+// How much of a run is digested. `step`: one root digest for each step, that of the state at a fixed cadence. `tensor`:
+// every tensor of every step. `recent`: as much, but only the last steps stay on record (recent_tensors.hpp).
 enum class TraceLevel { step, recent, tensor };
 template <>
 struct Words<TraceLevel> {
   static constexpr std::array<std::string_view, 3> table = {"step", "recent", "tensor"};
 };
 
-// Whether a step's root is that of all its tensors: levels that do have equal roots for equal bits.
+// Whether a step's root is that of all its tensors. Levels for which it is have equal roots for equal bits.
 constexpr bool digests_tensors(TraceLevel level) { return level != TraceLevel::step; }
 
-// What is done, equal for every stack: the training of a model, or a probe of the device. Shapes and hyper-parameters
-// that are not here belong to the preset.
+// The work of a cell, equal for every stack: the training of a model, or a probe of the device. Shapes and
+// hyper-parameters that are not here belong to the preset.
 struct WorkloadRequest {
   std::string model;   // a folder of models/; empty for a probe
   std::string preset;  // one of the presets that the model or the probe declares
   std::int64_t steps = 0;
   std::int64_t batch_size = 0;
-  std::string probe = {};    // a row of probe.cpp; empty for a training, which has no other trace of this field
-  std::int64_t samples = 0;  // of a probe: timed samples of every operation
-  // Of the probe `operators`: its calls (declared_call.hpp), and the memory that one of them may take.
+  std::string probe = {};    // a row of probe.cpp; empty and not written for a training
+  std::int64_t samples = 0;  // for a probe: timed samples of every operation
+  // For the probe `operators`: its calls (declared_call.hpp), and the memory that one of them may take.
   std::vector<std::string> calls = {};
   std::int64_t memory_bytes = 0;
-  // A file of the user's with tensors that its calls name, as `data_sha256` and `data_file` below.
+  // A user's file with tensors that its calls name, as `data_sha256` and `data_file` below.
   std::string tensors_sha256 = {};
   std::string tensors_file = {};
-  // Of the probe `package`: the AOTInductor package of the user's that it runs, likewise.
+  // For the probe `package`: the user's AOTInductor package that it runs, likewise.
   std::string package_sha256 = {};
   std::string package_file = {};
-  // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps
+  // For a training, > 0: it is done once more in two processes, the first of which stops after so many steps
   // (attempt_segment.hpp).
   std::int64_t resume_after = 0;
-  std::int64_t resume_world_size =
-      0;  // > 0: the second of them has so many ranks; each does more or fewer micro-batches
-  // Of a training on files of the user's, in place of the model's own data or of drawn weights: what they hold, and
-  // where they lie. The first is part of the work; the second is not, and stands in requests and plans beside the
-  // workload. kOwnFiles has a row for each.
+  std::int64_t resume_world_size = 0;  // > 0: ranks of the second; each does more or fewer micro-batches
+  // For a training on a user's files, in place of the model's own data or of drawn weights: their SHA-256 and their
+  // paths. The SHA-256 is part of the work. The path is not; it is beside the workload in requests and plans. kOwnFiles
+  // has a row for each.
   std::string data_sha256 = {};
   std::string data_file = {};
   std::string weights_sha256 = {};
   std::string weights_file = {};
-  std::vector<std::string> weights_shards = {};  // files beside it, where `weights_file` is their index
+  std::vector<std::string> weights_shards = {};  // files beside `weights_file`, if that is their index
 
   bool is_probe() const { return !probe.empty(); }
   const std::string& name() const { return is_probe() ? probe : model; }
-  // What an injection's `step` counts: steps of a training, calls or samples of a probe.
+  // The unit of an injection's `step`: steps of a training, calls or samples of a probe.
   std::int64_t repetitions() const {
     if (!calls.empty()) return static_cast<std::int64_t>(calls.size());
     return is_probe() ? samples : steps;
   }
 };
 
-// A kind of file of the user's that may stand in for something of a workload's.
+// A kind of user's file that may replace something of a workload.
 struct OwnFileField {
   std::string_view name;  // key of a matrix and of a workload, and option: `--data`; `tensors`: of a list of calls
   std::string WorkloadRequest::*sha256;
@@ -130,14 +128,14 @@ struct Description<WorkloadRequest> {
   }
 };
 
-// A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell:
-// with and without it the cell_id is the same. The kinds are injection_kinds().
+// A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell: with and without it the
+// cell_id is the same. Its kinds are those of injection_kinds().
 struct Injection {
   std::string kind;       // "weight_ulp": the named element moves to the next representable value before `step`
   std::int64_t step = 0;  // 1-based
-  std::string tensor;  // a parameter or a module, by kind: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
+  std::string tensor;  // by kind a parameter or a module: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
   std::int64_t element = 0;  // index into the row-major tensor
-  int rank = 0;              // the one of the attempt's processes that it is planted in
+  int rank = 0;              // the process of the attempt in which it is planted
   bool operator==(const Injection&) const = default;
 };
 
@@ -160,11 +158,11 @@ struct InjectionKind {
   bool of_resuming = false;  // planted where a run goes on from a checkpoint; `step` is the first one after it
 };
 
-// What the worker can plant: its tables (suites/worker/faults/faults.cpp, operator_fault.cpp, probes/probe_fault.cpp)
-// have a function for each.
+// The faults that the worker can plant. Its tables (suites/worker/faults/faults.cpp, operator_fault.cpp,
+// probes/probe_fault.cpp) have a function for each.
 std::span<const InjectionKind> injection_kinds();
 
-// True for the kinds of probes, false for those of trainings and unknown ones.
+// True for the kinds of probes; false for those of trainings and for unknown kinds.
 bool is_of_probe(const Injection& injection);
 
 // True for the kinds that are planted where a run goes on from a checkpoint.
@@ -181,13 +179,13 @@ struct CellRequest {
   std::string stack;
   std::string device;  // the text of a DeviceClass
   int world_size = 1;
-  KnobValues knobs;  // complete
+  KnobValues knobs;  // complete: with defaults
   TraceLevel trace = TraceLevel::step;
-  std::int64_t turn_steps = 0;             // > 0: resident; does so many steps a turn, each when it is told (turns.hpp)
+  std::int64_t turn_steps = 0;             // > 0: resident; does so many steps each turn, when told to (turns.hpp)
   std::int64_t collective_timeout_ms = 0;  // > 0: how long a rank waits for the others in one collective
-  std::int64_t gemm_peak_samples = 0;      // > 0: of a training: matrix products are timed too, so often each
-  bool weight_change = false;     // of a training: how far its weights have come from their initial values is measured
-  bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
+  std::int64_t gemm_peak_samples = 0;      // > 0: for a training: matrix products are timed too, each so many times
+  bool weight_change = false;     // for a training: the distance of its weights from their initial values is measured
+  bool poison_allocator = false;  // new memory is filled with a pattern, so that a read before the first write shows
   std::optional<Injection> inject;
   std::optional<Replay> replay;
   std::optional<Checkpointing> checkpoint;
@@ -195,9 +193,9 @@ struct CellRequest {
   std::optional<LinkPeak> link_peak;  // between the GPUs the attempt was given; nothing for one GPU or unknown links
 };
 
-// The part of a request that says what the cell is: no nonce, rank, repeat, attempt, turns, fault or path. In the order
-// of their names: the text of these fields is what the cell_id is a hash of (plan/cell_id.cpp). `knobs_of` makes of the
-// request's knobs those that are written: a planned cell's are only those that are not at their default.
+// The part of a request that identifies the cell. It has no nonce, rank, repeat, attempt, turns, fault or path. Fields
+// are in the order of their names, because the cell_id is a hash of their text (plan/cell_id.cpp). `knobs_of` chooses
+// the knobs that are written: a planned cell writes only those that are not at their default.
 void canonical_fields(auto& field, CellRequest& request, auto knobs_of) {
   field("device", request.device, R"("cpu" or a class such as "sm_90".)");
   field.as(
@@ -212,7 +210,8 @@ void canonical_fields(auto& field, CellRequest& request, auto knobs_of) {
 }
 void canonical_fields(auto& field, CellRequest& request) { canonical_fields(field, request, std::identity()); }
 
-// Where the files of the user's lie that the workload names by what they hold. In no hash: a file may be moved.
+// The paths of the user's files, which the workload identifies by their SHA-256. They are in no hash, because a file
+// may be moved.
 void file_fields(auto& field, WorkloadRequest& workload) {
   field.optional("data_file", workload.data_file, "Where the file with `data_sha256` was when the cell was planned.");
   field.hold(workload.data_file.empty() == workload.data_sha256.empty(), "`data_file` and `data_sha256` go together");
@@ -231,7 +230,7 @@ void file_fields(auto& field, WorkloadRequest& workload) {
              "`weights_file` and `weights_sha256` go together");
 }
 
-// In no hash either: this is measured once the training is over, which is the same with and without.
+// These are in no hash either: they are measured once the training is over, which is the same with and without them.
 void afterwards_fields(auto& field, CellRequest& request) {
   field.optional("gemm_peak_samples", request.gemm_peak_samples,
                  rule::at_least(1).says("Of a training: matrix products are timed after it, so often each."));
@@ -265,27 +264,29 @@ struct Description<CellRequest> {
   }
 };
 
-// What holds inside one rank: `threads` are the whole attempt's; its ranks, or replicas, share them, each with one.
+// The knobs inside one rank. `threads` is for the whole attempt; its ranks or replicas share them, and each has at
+// least one.
 KnobValues knobs_of_rank(const CellRequest& request);
 
 // "bf16"
 std::string precision_text(const CellRequest& request);
 
-// How many GPUs one of its processes sees: of a cell of the CPU none.
+// How many GPUs one of its processes sees; 0 for a cell on the CPU.
 int gpus_of_rank(const CellRequest& request);
 
-// The steps a process does: the replay's, those between two checkpoints, or all of the workload's.
+// The steps that a process does: the replay's, those between two checkpoints, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
 
-// Into how many equal micro-batches a step's batch is cut: `world_size` times the knobs `replicas` and `accumulate`.
+// The number of equal micro-batches into which a step's batch is cut: `world_size` times the knobs `replicas` and
+// `accumulate`.
 std::int64_t micro_batches_of(const CellRequest& request);
 
-// Whether matrix products are timed once this training is over: what its speed is a share of. A replay is not timed,
-// and ranks or replicas that share a host would time each other.
+// Whether matrix products are timed once this training is over, as the whole of which its speed is a share. A replay is
+// not timed. Ranks or replicas that share a host would time each other.
 bool measures_gemm_peak(const CellRequest& request);
 
-// Which turn of a resident worker a step belongs to, from 0; nothing for a worker without turns.
+// The turn of a resident worker that a step belongs to, from 0; nothing for a worker without turns.
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step);
 
 nlohmann::json to_json(const WorkloadRequest& workload);
@@ -296,7 +297,7 @@ CellRequest request_from_json(const nlohmann::json& json);
 
 nlohmann::json canonical_request(const CellRequest& request);
 
-// Inverse of canonical_request: the other fields keep their defaults. Throws ContractError naming the field.
+// The inverse of canonical_request: the other fields keep their defaults. Throws ContractError naming the field.
 CellRequest canonical_request_from_json(const nlohmann::json& json);
 
 }  // namespace reprobench

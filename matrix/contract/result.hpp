@@ -1,5 +1,5 @@
-// result.json: the worker's last word, written under a temporary name and renamed. No complete
-// result.json that echoes cell_id and nonce means that the worker died, whatever it printed.
+// result.json: the worker's last output, written under a temporary name and renamed. If no complete result.json echoes
+// cell_id and nonce, the worker died, whatever it printed.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace reprobench {
 
-// Why a worker could not finish: any throw ends here.
+// Why a worker could not finish. Any exception ends here.
 struct WorkerFailure {
   // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted",
   // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned),
@@ -30,16 +30,16 @@ struct WorkerFailure {
   std::string cause;
   std::string detail;                  // the exception's text, one line
   std::int64_t step = 0;               // 0 before the first step
-  std::optional<int> waited_for = {};  // of a collective that did not end: the rank that it waited for
-  bool calls_differ = false;           // that rank makes another call than the others; false: it is not known to
+  std::optional<int> waited_for = {};  // for a collective that did not end: the rank that it waited for
+  bool calls_differ = false;           // that rank makes another call than the others; false: not known
 };
 
-// One part of the stack, by three witnesses; a disagreement between them is a finding.
+// The version of one part of the stack, from three witnesses; a disagreement between them is a finding.
 struct ComponentVersion {
   std::string name;      // "torch", "cuda", "cudnn", "nccl", "blas", "openmp"
   std::string compiled;  // what the headers said; empty if unknown
-  std::string loaded;    // what the library says when asked; empty if it is not loaded
-  std::string path;      // file it was mapped from, relative to the stack's folder where it lies inside
+  std::string loaded;    // what the library reports when asked; empty if it is not loaded
+  std::string path;      // file it was mapped from, relative to the stack's folder if it is inside
 
   bool operator==(const ComponentVersion& other) const = default;
 };
@@ -53,10 +53,10 @@ struct MappedLibrary {
 struct Fingerprint {
   std::vector<ComponentVersion> components;
   std::vector<MappedLibrary> libraries;  // torch, CUDA, BLAS, OpenMP and C++ runtime objects in the process
-  std::string compiler;                  // of the worker
+  std::string compiler;                  // compiler of the worker
   int cxx11_abi = 1;
   std::string cpu_model;
-  std::string cpu_capability;  // what ATen dispatches to
+  std::string cpu_capability;  // the instructions for which ATen chooses its kernels
   int threads = 1;
   int interop_threads = 1;
   std::string blas_provider;                       // "mkl", "openblas", "netlib" ...
@@ -66,28 +66,28 @@ struct Fingerprint {
   std::map<std::string, std::string> environment;  // allow-listed variables that were set
 };
 
-// What became of a file of the user's: its records as samples.
+// How a training used a user's file of data: its records as samples.
 struct DataUse {
   std::int64_t records = 0;
-  std::int64_t samples = 0;  // the others have no room for a response in the context
+  std::int64_t samples = 0;  // other records leave no room for a response in the context
   std::int64_t cut = 0;      // samples whose response ends beyond the context
 };
 
-// What became of the tensors of a user's file of weights.
+// How a training used the tensors of a user's file of weights.
 struct WeightsUse {
-  std::int64_t loaded = 0;       // parameters and buffers that begin as the file has them
+  std::int64_t loaded = 0;       // parameters and buffers that begin with the file's values
   std::int64_t drawn = 0;        // adapters, which no such file has
   std::int64_t passed_over = 0;  // tensors of the file that are constants of another implementation
 };
 
-// The floating-point operations of a step by the model's formula, and what they are of, so that nobody divides those of
-// one batch by the time of another.
+// The floating-point operations of a step by the model's formula, with what they count, so that those of one batch are
+// never divided by the time of another.
 struct ModelFlops {
   std::int64_t flops_per_step = 0;  // of all ranks; 0: see `missing`
   std::string missing = {};         // sentence: why there is no such number
   std::int64_t samples = 0;         // of all ranks, in a step
   std::string convention;           // "matrix products, PaLM appendix B"
-  std::string dtype;                // that the products are done in: "fp32", "tf32", "bf16", "fp16", "fp64"
+  std::string dtype;                // type in which the products are computed: "fp32", "tf32", "bf16", "fp16", "fp64"
 };
 
 struct CellResult {
@@ -100,28 +100,27 @@ struct CellResult {
   std::string chain;  // after the last step
   std::int64_t trace_lines = 0;
   std::int64_t peak_rss_bytes = 0;
-  std::int64_t peak_anonymous_bytes = -1;  // of it what is no mapped file; -1: an older worker
+  std::int64_t peak_anonymous_bytes = -1;  // the part of it that is no mapped file; -1: an older worker
   std::int64_t peak_allocated_bytes = -1;  // device allocator; -1 on the CPU
   std::int64_t peak_reserved_bytes = -1;
-  std::int64_t optimizer_state_bytes =
-      -1;  // what this rank keeps of the optimizer's state, as allocated; -1: no training
-  std::int64_t model_state_peak_bytes = -1;  // most of parameters, gradients and optimizer state here; -1: no training
-  std::int64_t model_state_device_peak_bytes = -1;  // most of that where the training runs,
-  std::int64_t model_state_host_peak_bytes = -1;    // and of what `offload` keeps on the host
+  std::int64_t optimizer_state_bytes = -1;   // this rank's optimizer state, as allocated; -1: no training
+  std::int64_t model_state_peak_bytes = -1;  // peak of parameters, gradients and optimizer state here; -1: no training
+  std::int64_t model_state_device_peak_bytes = -1;  // peak of the part where the training runs,
+  std::int64_t model_state_host_peak_bytes = -1;    // and of the part that `offload` keeps on the host
   std::int64_t start_to_first_step_ns = 0;          // from process start to the end of the first step
-  KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
+  KnobValues knobs_resolved;  // the value that each knob had; differs from the request if the stack could not do it
   Fingerprint fingerprint;
-  // Of a probe, in the order they were taken; of a training the matrix products that measures_gemm_peak() asks for.
+  // For a probe, in the order they were taken; for a training the matrix products that measures_gemm_peak() asks for.
   std::vector<ProbeMeasurement> measurements;
-  std::optional<CheckpointsOfRun> checkpoints = {};  // where the request asks for some
-  std::optional<DataUse> data = {};                  // of a training on a file of the user's
-  std::optional<WeightsUse> weights = {};            // of one that begins with a file of the user's
-  // Of a training that was asked for it, and knows its initial values: L2 distance of all trained weights from them, as
-  // a share of their L2 norm.
+  std::optional<CheckpointsOfRun> checkpoints = {};  // if the request asks for some
+  std::optional<DataUse> data = {};                  // for a training on a user's file
+  std::optional<WeightsUse> weights = {};            // for a training that begins with a user's file
+  // For a training that was asked for it and knows its initial values: the L2 distance of all trained weights from
+  // those, as a share of their L2 norm.
   std::optional<double> weight_change_rel = {};
-  std::optional<ModelFlops> model_flops = {};  // of a training; nothing: an older worker, or the failure came first
-  std::optional<NcclFacts> nccl = {};          // of several ranks on GPUs
-  std::optional<StepImplementations> implementations = {};  // of a training that did all its steps, and is no replay
+  std::optional<ModelFlops> model_flops = {};  // for a training; nothing: an older worker, or the failure came first
+  std::optional<NcclFacts> nccl = {};          // for several ranks on GPUs
+  std::optional<StepImplementations> implementations = {};  // for a training that did all its steps and is no replay
 };
 
 template <>

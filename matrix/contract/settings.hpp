@@ -1,10 +1,10 @@
-// The knobs of a training with types: one member a knob, read once from the texts that requests and results carry.
-// knob_table.cpp says which member belongs to which knob, so nothing else has to name a knob by its text:
+// The knobs of a training with types: one member for each knob, read once from the texts in requests and results.
+// knob_table.cpp says which member belongs to which knob, so no other code has to name a knob by its text:
 //
 //   const Settings settings = settings_of(request.knobs);
 //   if (settings.precision == Precision::bf16) ...
 //
-// Enumerators stand in the order of the knob's values.
+// Enumerators are in the order of the knob's values.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ enum class Precision { fp32, bf16, fp16, fp64 };
 enum class Rendezvous { file, tcp };
 enum class SampleLengths { fixed, bucketed };
 
-// On, off, or as the knob `determinism` has it.
+// On, off, or the value that the knob `determinism` implies.
 enum class PresetSwitch { of_preset, off, on };
 
-// Each begins with its knob's default.
+// Each member begins with its knob's default.
 struct Settings {
   std::int64_t accumulate = 1;
   Allocator allocator = Allocator::retain;

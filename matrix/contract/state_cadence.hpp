@@ -1,5 +1,5 @@
-// How often a run of level `step` digests its whole state: what the worker does, and what is known of a difference that
-// shows at such a step.
+// How often a run of level `step` digests its whole state. The worker keeps this cadence, and it limits what is known
+// of a difference that shows at such a step.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ inline constexpr std::int64_t kStateEvery = 50;  // and on the last step
 
 inline bool digests_state(std::int64_t step) { return step % kStateEvery == 0; }
 
-// The first step since the state was last seen equal, of a difference that shows at `step`.
+// For a difference that shows at `step`: the first step since the state was last seen equal.
 inline std::int64_t first_step_unseen(std::int64_t step) { return (step - 1) / kStateEvery * kStateEvery + 1; }
 
 }  // namespace reprobench

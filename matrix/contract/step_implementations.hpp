@@ -1,6 +1,6 @@
-// Which library code computed the operations of a training's step: one row for each operation on tensors of given
-// shapes and types, with what did it or why that is not known. Seen in a forward and a backward pass of their own,
-// after the last step, so that nothing that was timed or digested was watched.
+// The library code that computed the operations of a training's step. Each operation on tensors of given shapes and
+// types has one row, with its implementation or the reason why that is not known. They are seen in a forward and a
+// backward pass of their own after the last step, so that nothing that was timed or digested was watched.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 namespace reprobench {
 
 struct OperationImplementation {
-  std::string operation;  // as LibTorch names it, "aten::addmm"
+  std::string operation;  // LibTorch's name, "aten::addmm"
   std::string operands;   // shapes of its tensors in their order, "(512), (32,784), (784,512)"
-  std::string dtype;      // "float32"; of tensors of several types each once, in their order
-  // The libraries' calls, each once: "onednn matmul brg_matmul:avx512_core_bf16", "mkl SGEMM"; of LibTorch's own
-  // kernels the instructions that it dispatches to, "aten AVX512". Empty: see `unknown`.
+  std::string dtype;      // "float32"; if its tensors have several types, each once, in their order
+  // The libraries' calls, each once: "onednn matmul brg_matmul:avx512_core_bf16", "mkl SGEMM". For LibTorch's own
+  // kernels, the instructions that it dispatches to: "aten AVX512". If it is empty, `unknown` says why.
   std::string implementation;
   std::string unknown = {};
   std::int64_t calls = 1;
@@ -28,8 +28,8 @@ inline constexpr std::size_t kMostImplementations = 300;
 inline constexpr std::size_t kLongestImplementationText = 500;
 
 struct StepImplementations {
-  std::vector<OperationImplementation> operations;  // sorted by what they are, then by what did them
-  std::int64_t left_out = 0;                        // so many more rows there were; LibTorch's own kernels go first
+  std::vector<OperationImplementation> operations;  // sorted by operation, operands and type, then by implementation
+  std::int64_t left_out = 0;                        // number of further rows; those of LibTorch's own kernels go first
   std::string unknown = {};                         // why nothing is known of any operation
 };
 

@@ -1,17 +1,18 @@
-// trace.jsonl: what happened, one JSON object a line, appended while the worker runs.
+// trace.jsonl: the record of a run, with one JSON object in each line, appended while the worker runs.
 //
-// Every line carries `seq`, which counts from 0 without a gap, and ends with `crc32c`, the checksum
-// of all bytes before the comma in front of it, so a torn or altered line is found where it is. The
-// file growing is the worker's heartbeat.
+// Every line carries `seq`, which counts from 0 without a gap. It ends with `crc32c`, the checksum of all bytes before
+// the comma in front of it, so a torn or altered line is found where it is. The growth of the file is the worker's
+// heartbeat.
 //
-//   {"kind":"header", ...}   once, first: TraceHeader
-//   {"kind":"tensors", ...}  level `tensor`: the tensors of one step in execution order, before the
-//   step's own line; level `recent`: those of some steps, and of others in segments beside it (recent_tensors.hpp)
-//   {"kind":"step", ...}     every step: StepRecord
-//   {"kind":"measurement", ...}  of a probe, which has no steps: one ProbeMeasurement
-//   {"kind":"progress", ...}     of a probe: a measurement that is not complete yet, and will follow
-//   {"kind":"final", ...}    once, last: the state after the last step, one TensorRecord a
-//   parameter and optimiser slot; of a probe without tensors
+//   {"kind":"header", ...}       once, first: TraceHeader
+//   {"kind":"tensors", ...}      level `tensor`: the tensors of one step in execution order, before the step's own line
+//                                level `recent`: those of some steps; others are in segments beside it
+//                                (recent_tensors.hpp)
+//   {"kind":"step", ...}         every step: StepRecord
+//   {"kind":"measurement", ...}  for a probe, which has no steps: one ProbeMeasurement
+//   {"kind":"progress", ...}     for a probe: a measurement that is not complete yet, and will follow
+//   {"kind":"final", ...}        once, last: the state after the last step, one TensorRecord for each parameter and
+//                                optimizer slot; for a probe without tensors
 #pragma once
 
 #include <array>
@@ -34,14 +35,14 @@ namespace reprobench {
 struct TraceHeader {
   std::string cell_id;
   std::string nonce;
-  std::string workload_digest;  // 32 hex digits; cells with different ones are not comparable
+  std::string workload_digest;  // 32 hex digits; cells with different digests are not comparable
   TraceLevel level = TraceLevel::step;
-  // CLOCK_MONOTONIC when the trace began, the clock that telemetry.jsonl's header names too. In microseconds, because
-  // nanoseconds pass 2^53 after 104 days without a reboot. Nothing: a worker older than the field.
+  // CLOCK_MONOTONIC when the trace began, the same clock as in telemetry.jsonl's header. It is in microseconds, because
+  // nanoseconds pass 2^53 after 104 days without a reboot. Nothing if the worker is older than the field.
   std::optional<std::int64_t> monotonic_us{};
   int rank = 0;
-  std::string torch{};  // what LibTorch says its version is, so that a crash still tells; empty: the worker did not say
-  std::optional<ResumedFrom> resumed{};  // nothing: it begins at the workload's start
+  std::string torch{};  // LibTorch's version as it reports it, so that a crash still tells; empty: not reported
+  std::optional<ResumedFrom> resumed{};  // nothing: the run begins at the workload's start
 };
 
 struct PhaseTimes {
@@ -49,13 +50,13 @@ struct PhaseTimes {
   std::int64_t forward_ns = 0;
   std::int64_t backward_ns = 0;
   std::int64_t optimizer_ns = 0;
-  std::int64_t comm_ns = 0;  // gradients of several micro-batches become one, waiting for the other ranks included
-  // With overlap=on: how long exchanges of gradients ran, waits for other ranks included, and how much of that while
-  // the backward pass went on. They run beside the phases, so the phases' sum has no part of them.
+  std::int64_t comm_ns = 0;  // time to make gradients of several micro-batches one, with waits for other ranks
+  // With overlap=on: how long exchanges of gradients ran, with waits for other ranks, and how much of that was during
+  // the backward pass. They run beside the phases, so the phases' sum has no part of them.
   std::optional<std::int64_t> exchange_ns{};
   std::optional<std::int64_t> exchange_hidden_ns{};
-  // Part of data_ns: how long the host had no samples, because it made them or waited for the thread that did. Nothing:
-  // an older worker.
+  // The part of data_ns in which the host had no samples, because it made them or waited for the thread that did.
+  // Nothing if the worker is older than the field.
   std::optional<std::int64_t> data_wait_ns{};
 };
 
@@ -64,34 +65,34 @@ struct StepRecord {
   nlohmann::json loss;       // exact float (number.hpp)
   nlohmann::json grad_norm;  // exact float (L2 over all parameters), or null on steps that do not measure it
   double learning_rate = 0;
-  std::optional<double> loss_scale{};  // what the loss was multiplied by, where that is found as the training goes on
+  std::optional<double> loss_scale{};  // the factor on the loss, if it is found as the training goes on
   std::int64_t samples = 0;
-  std::int64_t step_time_ns = 0;  // the phases and nothing else: digests and this record are outside
+  std::int64_t step_time_ns = 0;  // the sum of the phases; digests and this record are outside
   PhaseTimes phases;
   std::int64_t rss_bytes = -1;        // -1 on steps that do not measure it
-  std::int64_t anonymous_bytes = -1;  // of it what is no mapped file; -1 likewise
+  std::int64_t anonymous_bytes = -1;  // the part of it that is no mapped file; -1 likewise
   std::int64_t allocated_bytes = -1;  // device allocator; -1 on the CPU
-  std::string root;                   // digest of all this step digested, 32 hex digits
-  std::string chain;  // digest of the previous chain and this root: differs from the first difference on
+  std::string root;                   // digest of everything that this step digested, 32 hex digits
+  std::string chain;  // digest of the previous chain and this root: from the first difference on it differs
   nlohmann::json events = nlohmann::json::object();  // discrete events by name, for example {"relu_active": 1733}
   std::optional<std::int64_t>
-      block;  // which of the worker's turns this step belongs to, from 0; a worker without turns has none
-  std::optional<std::int64_t> ended_ns;  // since `monotonic_us`: when the device was done with the last phase
+      block;  // the worker's turn that this step belongs to, from 0; nothing: a worker without turns
+  std::optional<std::int64_t> ended_ns;  // since `monotonic_us`: when the device had finished the last phase
 };
 
-// Roles in the order a step meets them.
+// Roles are in the order in which a step meets them.
 enum class TensorRole {
   input,
   parameter,
   forward_output,
-  mask,    // which elements took part, where that steers the gradient: a ReLU's active units
+  mask,    // which elements took part, if that steers the gradient: a ReLU's active units
   choice,  // which element was the largest; steers nothing
   loss,
   grad_output,
   parameter_gradient,
   optimizer_state,
   buffer,
-  scaler_state  // what a dynamic loss scale goes on with
+  scaler_state  // the state from which a dynamic loss scale goes on
 };
 template <>
 struct Words<TensorRole> {
@@ -101,10 +102,10 @@ struct Words<TensorRole> {
 };
 static_assert(static_cast<std::size_t>(TensorRole::scaler_state) + 1 == Words<TensorRole>::table.size());
 
-// Masks and choices are recorded as the positions of their ones, in ascending order; their sketch, of the tensor of
-// zeros and ones, is there on every step, so flips can be counted.
+// Masks and choices are recorded as the positions of their ones, in ascending order. Their sketch is that of the tensor
+// of zeros and ones and is there on every step, so flips can be counted.
 //
-// Distances without shipping tensors: with the sketches of a and b, the L2 norm of the difference
+// Sketches give distances without the tensors themselves: with the sketches of a and b, the L2 norm of the difference
 // of `signed_sums` estimates |a - b| to about 9 % (kernels/sketch).
 struct TensorSketch {
   std::int64_t nan_count = 0;
@@ -223,7 +224,8 @@ struct Description<TensorRecord> {
   }
 };
 
-// `tensors` before the step's own line where its tensors are kept, in execution order; `final` once, last.
+// A line is `tensors`, before the step's own line if its tensors are kept, in execution order, or `final`, once and
+// last.
 template <>
 struct Description<TensorsRecord> {
   static constexpr std::string_view kKinds[] = {"tensors", "final"};
@@ -260,19 +262,18 @@ StepRecord step_record_from_json(const nlohmann::json& json);
 TensorsRecord tensors_record_from_json(const nlohmann::json& json);
 ProbeMeasurement measurement_from_line(const nlohmann::json& json);
 
-// `body` as line number `seq`, with its checksum and a newline. `body` must not use the keys `seq`
-// and `crc32c`.
+// `body` as line number `seq`, with its checksum and a newline. `body` must not use the keys `seq` and `crc32c`.
 std::string trace_line(const nlohmann::json& body, std::int64_t seq);
 
-// The same of many tensors, whose tree of values would cost more than all else of a recorded step. Keys stand in the
-// order of the description.
+// The line of many tensors. It is written without a tree of values, which would cost more than everything else of a
+// recorded step. Keys are in the order of the description.
 std::string trace_line(const TensorsRecord& tensors, std::int64_t seq);
 
 // `object`, the text of a JSON object that has a key, as line number `seq`.
 std::string numbered_line(std::string object, std::int64_t seq);
 
-// The body of a line without its newline, or one sentence on what is wrong with it. `expected_seq`
-// is the line's index.
+// The body of a line without its newline, or one sentence on what is wrong with the line. `expected_seq` is the line's
+// index.
 std::variant<nlohmann::json, std::string> parse_trace_line(std::string_view line, std::int64_t expected_seq);
 
 }  // namespace reprobench

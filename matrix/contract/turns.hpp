@@ -1,6 +1,6 @@
-// turns.jsonl: when a resident worker does which of its steps. The coordinator appends a line a turn to the file in the
-// rank's folder, the worker waits for it, does those steps and waits again; its step records carry the block. A file
-// and not a pipe, so that it is the same for a local process, a container, a Slurm task and a pod.
+// turns.jsonl: when a resident worker does which of its steps. For each turn the coordinator appends a line to the file
+// in the rank's folder. The worker waits for it, does those steps and waits again; its step records carry the block. It
+// is a file and not a pipe, so that it is the same for a local process, a container, a Slurm task and a pod.
 //
 // Lines have the format of trace.jsonl (seq and crc32c, contract/trace.hpp):
 //
@@ -18,7 +18,7 @@
 namespace reprobench {
 
 struct Turn {
-  std::int64_t block = 0;  // counts from 0 without a gap; block_of() says which steps it has
+  std::int64_t block = 0;  // counts from 0 without a gap; block_of() gives the block of a step
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
 };
@@ -49,14 +49,14 @@ struct Description<TurnsHeader> {
   }
 };
 
-// Turns of an attempt that is asked for in turns.
+// The turns of an attempt whose request asks for turns.
 std::int64_t count_of_turns(const CellRequest& request);
 Turn turn_of(const CellRequest& request, std::int64_t block);
 
 nlohmann::json turns_header(const CellRequest& request);
 nlohmann::json to_json(const Turn& turn);
 
-// Both throw ContractError: the header unless it is this rank's, the turn unless it is this request's `block`.
+// Both throw ContractError: for a header that is not this rank's, and for a turn that is not this request's `block`.
 void require_turns_header(const nlohmann::json& body, const CellRequest& request);
 Turn turn_from_json(const nlohmann::json& body, const CellRequest& request, std::int64_t block);
 

@@ -1,5 +1,5 @@
-// Why a GPU runs slower than it could: the bits of NVML's clocks event (throttle) reasons and what each means for a
-// measurement. A bit that no row names is recorded as it is, never dropped.
+// Why a GPU runs slower than it could: the bits of NVML's clocks event (throttle) reasons, and the effect of each on a
+// measurement. A bit without a row is recorded as it is, never dropped.
 //
 // Source: NVIDIA's NVML reference, group "Clocks Event Reasons".
 #pragma once
@@ -13,8 +13,8 @@
 namespace reprobench {
 
 enum class ClockEventEffect {
-  invalidates,  // the card protected itself: a time measured meanwhile says nothing about the stack
-  compared,     // normal under load; two measurements are comparable if it was as frequent in both
+  invalidates,  // the card protected itself: a time measured then says nothing about the stack
+  compared,     // normal under load; two measurements are comparable if it was equally frequent in both
   informative,
 };
 
@@ -28,10 +28,10 @@ std::span<const ClockEvent> clock_events();
 
 inline constexpr std::uint64_t kSwPowerCap = 0x04;
 
-// Those of `bits` that invalidate.
+// The bits of `bits` that invalidate a measurement.
 std::uint64_t invalidating_events(std::uint64_t bits);
 
-// "hw_slowdown", "sw_power_cap"; an unknown bit by its number: "0x1000".
+// "hw_slowdown", "sw_power_cap"; an unknown bit as its number: "0x1000".
 std::vector<std::string> clock_event_words(std::uint64_t bits);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// The class of devices that a cell asks for: the CPU, or GPUs of one compute capability. Documents hold its text.
+// The class of devices that a cell asks for: the CPU, or GPUs of one compute capability. Documents store its text.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class DeviceClass {
     return DeviceClass(*number / 10, *number % 10);
   }
 
-  // "9.0" is sm_90; nothing for any other text, as where a driver does not say.
+  // "9.0" is sm_90. Nothing for any other text, such as when a driver does not report it.
   static std::optional<DeviceClass> of_capability(std::string_view capability) {
     const std::size_t dot = capability.find('.');
     if (dot == std::string_view::npos || capability.size() != dot + 2) return std::nullopt;
@@ -40,12 +40,12 @@ class DeviceClass {
 
   std::string text() const { return is_gpu() ? "sm_" + std::to_string(number_) : "cpu"; }
 
-  // "9.0" of sm_90; empty for the CPU.
+  // "9.0" for sm_90; empty for the CPU.
   std::string compute_capability() const {
     return is_gpu() ? std::to_string(number_ / 10) + "." + std::to_string(number_ % 10) : "";
   }
 
-  // The CPU before every GPU, and an older GPU before a newer one.
+  // The CPU comes before every GPU, and an older GPU before a newer one.
   friend constexpr auto operator<=>(DeviceClass, DeviceClass) = default;
 
  private:
@@ -58,7 +58,7 @@ class DeviceClass {
     return error == std::errc() ? std::optional(number) : std::nullopt;
   }
 
-  int number_ = 0;  // 90 of sm_90
+  int number_ = 0;  // 90 for sm_90
 };
 
 inline constexpr DeviceClass kCpu;

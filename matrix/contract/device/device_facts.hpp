@@ -1,5 +1,5 @@
-// One GPU as the worker's CUDA runtime sees it. What the driver's management library says of the same card is a host
-// fact (host_facts.hpp).
+// One GPU as the worker's CUDA runtime sees it. The driver's management library reports the same card as a host fact
+// (host_facts.hpp).
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace reprobench {
 
-// What of the stack runs on a device: machine code made for it, code the driver compiles from PTX, or neither. NCCL
-// ships machine code alone, so the two halves of a stack can differ.
+// Which code of the stack runs on a device: machine code made for it, PTX that the driver compiles, or neither. NCCL
+// ships machine code alone, so LibTorch and NCCL of one stack can differ.
 enum class Coverage { native, ptx, none, unknown };
 template <>
 struct Words<Coverage> {
@@ -27,14 +27,14 @@ struct DeviceFacts {
   int sm_count = 0;
   std::int64_t memory_bytes = 0;
   std::int64_t l2_bytes = 0;
-  std::int64_t clock_hz = 0;  // highest SM clock; 0 where the runtime no longer says
+  std::int64_t clock_hz = 0;  // highest SM clock; 0 if the runtime no longer reports it
   std::int64_t memory_clock_hz = 0;
   std::int64_t memory_bus_bits = 0;
   bool ecc = false;
-  bool mig = false;  // a slice of a card
+  bool mig = false;  // the device is a slice of a card
   std::string pci_bus_id;
   std::string driver_cuda;               // newest CUDA the driver supports: "13.0"
-  Coverage compute = Coverage::unknown;  // of LibTorch's own kernels
+  Coverage compute = Coverage::unknown;  // coverage of LibTorch's own kernels
 };
 
 template <>
@@ -58,13 +58,13 @@ struct Description<DeviceFacts> {
   }
 };
 
-// "9.0" -> "sm_90"; empty for what is no compute capability, as where a driver does not say.
+// "9.0" -> "sm_90". Empty if the text is no compute capability, such as when a driver does not report it.
 std::string device_class(const std::string& compute_capability);
 
-// How code for the architectures that `flags` names ("-gencode;arch=compute_80,code=sm_80;..." as compilers take them;
-// LibTorch prints its own) runs on a device: machine code runs on devices of its major version and no lower minor one,
-// except that code for an architecture-specific target such as sm_90a runs on that one alone. `unknown` if the text
-// names no architecture.
+// How code for the architectures in `flags` runs on a device. `flags` is text as compilers take it
+// ("-gencode;arch=compute_80,code=sm_80;..."), which LibTorch prints for itself. Machine code runs on devices of its
+// major version with the same or a higher minor one. Code for an architecture-specific target such as sm_90a runs on
+// that one alone. `unknown` if the text names no architecture.
 Coverage coverage_of(const std::string& flags, const std::string& compute_capability);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// The data sheet of the GPU a cell was planned for, and the link between GPUs: the denominators of "share of peak".
-// Taken from matrix/facts/compat-facts.json by the coordinator and handed to the worker, which knows no facts of its
+// The data sheet of the GPU a cell was planned for, and the link between GPUs: the denominators of "share of peak". The
+// coordinator takes them from matrix/facts/compat-facts.json and hands them to the worker, which has no facts of its
 // own.
 #pragma once
 
@@ -12,8 +12,8 @@
 namespace reprobench {
 
 struct DevicePeaks {
-  std::string gpu;                            // the row of the facts, "H100 SXM"
-  std::string device_name;                    // as the driver names it, "NVIDIA H100 80GB HBM3"
+  std::string gpu;                            // the GPU's row in the facts, "H100 SXM"
+  std::string device_name;                    // the name that the driver reports, "NVIDIA H100 80GB HBM3"
   double memory_gb_per_s = 0;                 // 1 GB = 1e9 bytes
   std::map<std::string, double> tflop_per_s;  // by dtype ("fp32", "tf32", "bf16", "fp16", "fp8"), dense
   std::optional<double> nvlink_gb_per_s;      // one direction
@@ -34,8 +34,8 @@ struct Description<DevicePeaks> {
   }
 };
 
-// What the links between the GPUs that an attempt was given can carry at most, as the host's topology tells: of several
-// pairs the slowest. Unlike a data sheet's it is of these GPUs, in these slots.
+// The peak of the links between the GPUs that an attempt was given, from the host's topology; of several pairs the
+// slowest. A data sheet describes a model of card; this value is for these GPUs in these slots.
 struct LinkPeak {
   double gb_per_s = 0;  // 1 GB = 1e9 bytes, one direction
   std::string formula;  // "18 NVLinks x 25000 MB/s, from NVML"

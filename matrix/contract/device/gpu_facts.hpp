@@ -1,4 +1,4 @@
-// A GPU as a plan sees it: what does not change while a run goes on.
+// A GPU as a plan sees it: facts that do not change while a run goes on.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace reprobench {
 
-// Empty text and 0 where the driver does not say.
+// Text is empty and numbers are 0 if the driver does not report them.
 struct GpuFacts {
   std::string name;
   std::string compute_capability;  // "9.0"
@@ -22,7 +22,7 @@ struct GpuFacts {
   std::int64_t application_sm_clock_mhz = 0;
   std::int64_t power_limit_mw = 0;
   std::string ecc;           // "on", "off"
-  std::string mig;           // "on", "off"; empty also for cards that have no MIG
+  std::string mig;           // "on", "off"; empty also if the card has no MIG
   std::string persistence;   // "on", "off"
   std::string compute_mode;  // "default", "prohibited", "exclusive_process"
   std::int64_t max_pcie_generation = 0;
@@ -58,7 +58,7 @@ struct Description<GpuFacts> {
   }
 };
 
-// Why no cell can be given this GPU, whatever its class: "MIG mode is on". Empty: one can.
+// Why no cell of any class can use this GPU: "MIG mode is on". Empty if one can.
 std::string unusable_because(const GpuFacts& gpu);
 
 }  // namespace reprobench

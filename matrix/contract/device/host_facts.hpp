@@ -1,4 +1,5 @@
-// What a machine is: facts a plan is resolved against, never choices. This one's are found out by matrix/host.
+// Facts about a machine, which a plan is resolved against. They are never choices. matrix/host finds those of this
+// host.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@
 
 namespace reprobench {
 
-// Variables that keep libraries from instructions this CPU has. A shell's reach no worker, unless the first one is set:
-// it names the class of CPU that the others make of this host (ci/cpu_classes.sh). Then all of them are facts of the
-// host, and stand in the fingerprint of every worker.
+// Variables that keep libraries from instructions this CPU has. Those of a shell reach no worker unless kCpuClass is
+// set. It names the class of CPU that the others make of this host (ci/cpu_classes.sh). Then all of them are facts of
+// the host and part of every worker's fingerprint.
 inline constexpr const char* kCpuClass = "REPROBENCH_CPU_CLASS";
 inline constexpr const char* kCpuLimits[] = {
     "ATEN_CPU_CAPABILITY",     "DNNL_MAX_CPU_ISA",   "FBGEMM_ENABLE_INSTRUCTIONS", "GLIBC_TUNABLES",
@@ -32,12 +33,12 @@ struct HostFacts {
   std::string cpu_revision;                       // "family 25, model 17, stepping 1, microcode 0x1000065"
   std::vector<std::string> cpu_isa;               // subset of "avx2", "avx512", "avx512_bf16", "avx512_fp16", "amx"
   std::map<std::string, std::string> cpu_limits;  // matrix/host/cpu_limits.hpp
-  int cores = 1;                                  // this process may use
+  int cores = 1;                                  // cores that this process may use
   std::int64_t memory_bytes = 0;
   std::string driver;       // "570.124.06"; empty without an NVIDIA driver
-  std::string driver_cuda;  // "12.8": the newest CUDA that driver knows
+  std::string driver_cuda;  // "12.8": the newest CUDA that this driver supports
   std::vector<GpuFacts> gpus;
-  std::optional<Topology> topology;  // nothing: of a build that did not ask
+  std::optional<Topology> topology;  // nothing: the facts are of a build that did not ask
 };
 
 template <>

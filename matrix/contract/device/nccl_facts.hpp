@@ -1,5 +1,5 @@
-// What NCCL told of its work between the ranks of an attempt, as one of them saw it. Its version stands in the
-// fingerprint, how it did a collective beside the measurement (`algorithm`).
+// What NCCL reported of its work between the ranks of an attempt, as one rank saw it. NCCL's version is in the
+// fingerprint; the algorithm of a collective is beside its measurement (`algorithm`).
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 namespace reprobench {
 
 struct NcclFacts {
-  std::vector<UsedTransport> transports;  // this rank's; both ends tell of a network
-  std::string nvls;                       // kNvlsWords; empty: it did not say
-  std::string problem;                    // why nothing of it is known; empty if something is
+  std::vector<UsedTransport> transports;  // this rank's; both ends report a connection over a network
+  std::string nvls;                       // kNvlsWords; empty: not reported
+  std::string problem;                    // why nothing is known; empty if something is
 };
 inline constexpr std::string_view kNvlsWords[] = {"", "available", "not available"};
 
@@ -30,7 +30,7 @@ struct Description<NcclFacts> {
   }
 };
 
-// Of a whole log; one that says nothing of either is a problem.
+// The facts from a whole log. A log that reports neither transports nor NVLS is a problem.
 NcclFacts nccl_facts_in(std::string_view log);
 
 }  // namespace reprobench

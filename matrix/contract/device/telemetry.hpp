@@ -1,5 +1,5 @@
-// telemetry.jsonl: what the GPUs of an attempt did meanwhile, one JSON line a reading, written by the coordinator with
-// the line format of trace.jsonl (seq and crc32c, contract/trace.hpp).
+// telemetry.jsonl: what the GPUs of an attempt did during it, one JSON line for each reading. The coordinator writes it
+// with the line format of trace.jsonl (seq and crc32c, contract/trace.hpp).
 //
 //   {"kind":"header", ...}   once, first, before the worker starts: whose attempt, which GPUs
 //   {"kind":"sample", ...}   a reading of one GPU, ten a second
@@ -33,12 +33,12 @@ struct TelemetryHeader {
   std::string nonce;
   std::int64_t period_ns = 0;
   std::vector<TelemetryGpu> gpus;  // in the order of CUDA_VISIBLE_DEVICES
-  // CLOCK_MONOTONIC when the file began, as in the trace's header: so readings and steps have one clock. Nothing: a
-  // file older than the field.
+  // CLOCK_MONOTONIC when the file began, as in the trace's header, so that readings and steps have one clock. Nothing
+  // if the file is older than the field.
   std::optional<std::int64_t> monotonic_us{};
 };
 
-// What is read of a GPU. To add one: a row in telemetry.cpp (word, bound) and in device/gpu_reading.cpp (how to ask).
+// The readings of a GPU. To add one: a row in telemetry.cpp (word, bound) and in device/gpu_reading.cpp (how to ask).
 enum class Quantity {
   sm_clock_mhz,
   memory_clock_mhz,
@@ -48,7 +48,7 @@ enum class Quantity {
   utilisation_percent,
   memory_used_bytes,
   power_violation_ns,    // time held back by the power limit, summed since the driver was loaded
-  thermal_violation_ns,  // by temperature
+  thermal_violation_ns,  // the same by temperature
   ecc_uncorrected,       // since the driver was loaded
   ecc_uncorrected_ever,  // over the life of the card
   pcie_generation,
@@ -62,7 +62,7 @@ inline constexpr std::size_t kQuantities = static_cast<std::size_t>(Quantity::cl
 struct QuantityInfo {
   std::string_view word;
   std::int64_t largest;   // a reading beyond it is garbage and counts as absent
-  bool is_later = false;  // asked for since 1.4: a file may lack it, and lacks it where the driver does not say
+  bool is_later = false;  // added in 1.4: a file may lack it, and does if the driver does not report it
 };
 const QuantityInfo& info_of(Quantity quantity);
 
@@ -73,8 +73,8 @@ struct TelemetrySample {
   int gpu = 0;             // index into the header's
   Quantities values;
   std::vector<std::int64_t> own_pids;      // compute processes of this run
-  std::vector<std::int64_t> foreign_pids;  // of somebody else
-  std::vector<std::int64_t> hidden_pids;   // not to be seen from here: another PID namespace, or just ended
+  std::vector<std::int64_t> foreign_pids;  // compute processes of somebody else
+  std::vector<std::int64_t> hidden_pids;   // cannot be seen from here: in another PID namespace, or just ended
   std::int64_t trace_bytes = 0;            // length of trace.jsonl: it grows while the attempt trains
 
   std::optional<std::int64_t> operator[](Quantity quantity) const { return values[static_cast<std::size_t>(quantity)]; }

@@ -1,5 +1,6 @@
-// How the devices of a machine hang together: NUMA nodes, PCIe links, NVLinks, network ports, and for every pair of
-// GPUs (and of a GPU and a NIC) the way between them. What the machine does not tell is null, with the reason beside.
+// How the devices of a machine are connected: NUMA nodes, PCIe links, NVLinks and network ports. For every pair of
+// GPUs, and of a GPU and a NIC, it has the way between them. Facts that the machine does not report are null, with the
+// reason beside them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace reprobench {
 struct NumaNode {
   int node = 0;
   std::string cpus;                     // "0-15,32-47"
-  std::vector<std::int64_t> distances;  // to each node, in order; 10 is its own
+  std::vector<std::int64_t> distances;  // to each node, in order; 10 is the distance to itself
 };
 template <>
 struct Description<NumaNode> {
@@ -31,10 +32,10 @@ struct Description<NumaNode> {
 
 struct PciDevice {
   std::string address;                // "0000:3b:00.0"
-  std::string kind;                   // "gpu", "nic"
+  std::string kind;                   // a word of kPciKinds
   std::vector<std::string> upstream;  // host bridge first: "pci0000:3a", then every bridge down to the device
   std::optional<int> numa_node;
-  std::optional<double> link_gt_per_s;  // now; an idle GPU slows its link down
+  std::optional<double> link_gt_per_s;  // current speed; an idle GPU slows its link down
   std::optional<double> max_link_gt_per_s;
   std::optional<std::int64_t> link_lanes;
   std::optional<std::int64_t> max_link_lanes;
@@ -79,13 +80,14 @@ struct DevicePair {
   std::string first;  // PCI addresses
   std::string second;
   std::string relation;                     // kRelations; empty: unknown
-  std::optional<std::int64_t> nvlinks;      // between the two, or from each to the switch
+  std::optional<std::int64_t> nvlinks;      // between the two GPUs, or from each to the switch
   std::string nvlink_problem;               // why their number or speed is unknown, or that there are none
   std::optional<std::int64_t> bytes_per_s;  // the expected peak of the fastest way, one direction
-  std::string formula;                      // how it was reckoned, of which source
+  std::string formula;                      // how that peak was computed, and from which source
   std::string problem;                      // why relation or peak is unknown
 };
-// As nvidia-smi topo -m: one bridge or switch, several, the host bridge, host bridges of one NUMA node, across nodes.
+// The words of nvidia-smi topo -m: one bridge or switch, several, the host bridge, host bridges of one NUMA node,
+// across nodes.
 inline constexpr std::string_view kRelations[] = {"", "PIX", "PXB", "PHB", "NODE", "SYS"};
 template <>
 struct Description<DevicePair> {
@@ -104,7 +106,7 @@ struct Description<DevicePair> {
   }
 };
 
-// What NCCL said it uses between two ranks, from its own log.
+// The way that NCCL uses between two ranks, from its own log.
 struct UsedTransport {
   int from = 0;
   int to = 0;
@@ -146,15 +148,15 @@ struct Description<Topology> {
   }
 };
 
-// "0000:3b:00.0" of NVML's "00000000:3B:00.0": as the kernel, and so a topology, names the device. Empty for what is no
-// such address.
+// "0000:3b:00.0" for NVML's "00000000:3B:00.0": the device's name in the kernel, and so in a topology. Empty if the
+// text is no such address.
 std::string pci_address(const std::string& nvml_bus_id);
 
-// The pair of two devices, in either order; null where the topology has none.
+// The pair of two devices, in either order; null if the topology has none.
 const DevicePair* pair_between(const Topology& topology, std::string_view a, std::string_view b);
 
-// Of all pairs among these devices, by their PCI addresses, the one with the least expected peak. Nothing of fewer than
-// two, and where the peak of any pair is not known: it may be the slowest.
+// The pair with the least expected peak among these devices, given by their PCI addresses. Nothing for fewer than two
+// devices. Nothing also if the peak of any pair is not known, because that pair may be the slowest.
 std::optional<LinkPeak> slowest_link(const Topology& topology, std::span<const std::string> addresses);
 
 }  // namespace reprobench

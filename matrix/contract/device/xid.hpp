@@ -1,7 +1,7 @@
-// What an Xid, the driver's error report about one GPU, says about who is to blame.
+// What an Xid, the driver's error report about one GPU, tells about who is to blame.
 //
-// Application class: the program did it and the device stays healthy, so it is the stack under test. Device class: the
-// device or its driver is no longer to be trusted; so is every number that no row names.
+// Application class: the program caused it and the device stays healthy, so the stack under test is to blame. Device
+// class: the device or its driver can no longer be trusted. A number without a row counts as device class.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct Xid {
   int number;
   XidClass kind;
   std::string_view name;
-  std::string_view driver_branch;  // in which it is documented so: "R450" means from there on
+  std::string_view driver_branch;  // the driver in which it is documented so: "R450" means R450 and later
   std::string_view source;
 };
 
@@ -24,7 +24,7 @@ std::span<const Xid> xids();
 
 XidClass class_of_xid(int number);
 
-// "Xid 79 (GPU has fallen off the bus)"; a number without a row is called unlisted.
+// "Xid 79 (GPU has fallen off the bus)"; a number without a row is called "unlisted".
 std::string describe_xid(int number);
 
 }  // namespace reprobench

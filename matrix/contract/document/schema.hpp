@@ -9,7 +9,7 @@
 
 namespace reprobench {
 
-// Keys in the order of the description, as people read it.
+// The keys keep the order of the description, in which people read them.
 using SchemaJson = nlohmann::ordered_json;
 
 namespace document_detail {
@@ -24,7 +24,7 @@ SchemaJson document_schema() {
   return document_detail::document_schema(document_detail::shape_of<T>);
 }
 
-// Of a file of lines: each is one of `Lines`.
+// The schema of a file of lines, each of which is one of `Lines`.
 template <Described... Lines>
 SchemaJson lines_schema(const char* title) {
   static constexpr std::array<const document_detail::Shape*, sizeof...(Lines)> shapes = {

@@ -1,6 +1,5 @@
-// A field's type as data, and whoever visits the fields of a described struct. Readers, writers and schemas look at
-// shapes, so that they are compiled once; a template would be compiled again for each described type and by each of its
-// users.
+// A field's type as data, and the visitors of a described struct's fields. Readers, writers and schemas look at shapes,
+// so they are compiled once. A template would be compiled again for each described type and by each of its users.
 #pragma once
 
 #include <array>
@@ -45,7 +44,7 @@ class Callback<void(Args...)> {
   void (*call_)(const void*, Args...);
 };
 
-// Values are passed as `void*`: of the type whose shape goes with them.
+// Values are passed as `void*` and have the type that the shape beside them describes.
 struct Shape {
   enum class Kind {
     part,        // another described struct
@@ -67,15 +66,15 @@ struct Shape {
   using Visit = Callback<void(const std::string& name, const void* item)>;
 
   Kind kind = Kind::json;
-  bool (*is_nothing)(const void*) = nullptr;  // what an optional field is left out for
+  bool (*is_nothing)(const void*) = nullptr;  // whether an optional field is left out
 
-  const About* about = nullptr;  // of a part
+  const About* about = nullptr;  // for a part
   void (*fields)(FieldVisitor&, void*) = nullptr;
-  void (*fields_of_new)(FieldVisitor&) = nullptr;  // of one with its default values
+  void (*fields_of_new)(FieldVisitor&) = nullptr;  // visits a part with its default values
 
-  std::int64_t (*integer)(const void*) = nullptr;  // also the place of a word in its table, and a code
+  std::int64_t (*integer)(const void*) = nullptr;  // also a word's place in its table, and a code
   void (*set_integer)(void*, std::int64_t) = nullptr;
-  std::int64_t least = 0;  // what the type holds
+  std::int64_t least = 0;  // the range of the type
   std::int64_t most = 0;
   bool is_unsigned = false;
   std::span<const std::string_view> words{};
@@ -84,14 +83,14 @@ struct Shape {
   std::string (*text)(const void*) = nullptr;
   void (*set_text)(void*, const std::string&) = nullptr;
 
-  const Shape* item = nullptr;                      // of an optional, a map's values, a list
-  void* (*held)(void*) = nullptr;                   // of an optional: nothing where it holds none
-  void* (*renew)(void*, bool has_value) = nullptr;  // the new value of an optional
-  void (*clear)(void*) = nullptr;                   // of a map
+  const Shape* item = nullptr;                      // shape of an optional's value, a map's values or a list's items
+  void* (*held)(void*) = nullptr;                   // for an optional: null if it has no value
+  void* (*renew)(void*, bool has_value) = nullptr;  // for an optional: returns its new value
+  void (*clear)(void*) = nullptr;                   // for a map
   void* (*insert)(void*, const std::string& name) = nullptr;
   void (*visit_items)(const void*, Visit) = nullptr;
-  std::size_t (*size)(const void*) = nullptr;    // of a list
-  void (*resize)(void*, std::size_t) = nullptr;  // to new items; none where the size is fixed
+  std::size_t (*size)(const void*) = nullptr;    // for a list
+  void (*resize)(void*, std::size_t) = nullptr;  // replaces all items by new ones; null if the size is fixed
   std::size_t fixed_size = 0;
   void* (*at)(void*, std::size_t) = nullptr;
 };
@@ -122,7 +121,7 @@ concept can_be_nothing = is_optional<T> || requires(const T& value) {
   value == value;
 };
 
-// No value, an empty text, list, map or part, zero.
+// True for an optional without a value, an empty text, list, map or part, and zero.
 template <class T>
 bool is_nothing(const void* value) {
   if constexpr (is_optional<T>) {
@@ -254,9 +253,9 @@ consteval Shape make_shape() {
   return shape;
 }
 
-// How a field may be missing.
+// The ways in which a field may be missing.
 struct Presence {
-  bool is_optional = false;  // left out where there is nothing to say
+  bool is_optional = false;  // left out if it has nothing to say
   int since_minor = 0;       // > 0: documents of older minor versions lack it
 };
 
@@ -264,7 +263,7 @@ inline constexpr Rule kNoRule;
 
 }  // namespace document_detail
 
-// What `Description<T>::fields` is given: it says of each field its key, its value and what must hold of it.
+// The argument of `Description<T>::fields`. It is told the key and the value of each field, and the rule for the value.
 class FieldVisitor {
  public:
   template <class T>
@@ -303,7 +302,7 @@ class FieldVisitor {
   FieldVisitor(const FieldVisitor&) = default;
   ~FieldVisitor() = default;
 
-  // Only a visitor that said so changes `value`.
+  // Only a visitor that was made with `changes_values` changes `value`.
   virtual void visit(const char* key, void* value, const Shape& shape, const Rule& rule, Presence presence) = 0;
   virtual void visit_group(const char* key, Fields fields, const Rule& rule) = 0;
 

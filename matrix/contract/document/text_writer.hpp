@@ -1,5 +1,5 @@
-// A described struct as JSON text, without a tree of values in between and with keys in the order of the description:
-// for documents of many equal parts, and for text that is hashed.
+// Writes a described struct as JSON text, without a tree of values in between and with keys in the order of the
+// description. It serves documents of many equal parts, and text that is hashed.
 #pragma once
 
 #include "matrix/base/json_text.hpp"
@@ -13,7 +13,7 @@ void write_text_fields(JsonText& out, Callback<void(FieldVisitor&)> fields);
 
 }  // namespace document_detail
 
-// Some fields of a struct, as written_fields.
+// Writes some fields of a struct, like written_fields.
 template <class Fields>
 void write_text_fields(JsonText& out, const Fields& fields) {
   document_detail::write_text_fields(out, document_detail::Callback<void(FieldVisitor&)>(fields));
@@ -21,7 +21,7 @@ void write_text_fields(JsonText& out, const Fields& fields) {
 
 template <Described T>
 void write_text(JsonText& out, const T& value) {
-  // As in writer.hpp: nothing is changed.
+  // As in writer.hpp, the value is not changed.
   document_detail::write_text_part(out, document_detail::shape_of<T>, const_cast<T*>(&value));
 }
 

@@ -1,5 +1,5 @@
-// The words of an enum, in one table beside it: what documents, the command line and error messages call its values. Or
-// its numbers, of one whose numbers are what people know.
+// The words of an enum, in one table beside it: the names of its values in documents, on the command line and in error
+// messages. An enum whose numbers are what people know has a table of numbers instead.
 #pragma once
 
 #include <array>

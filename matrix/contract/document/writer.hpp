@@ -1,4 +1,4 @@
-// A described struct as JSON.
+// Writes a described struct as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,14 +15,14 @@ nlohmann::json written_fields(Callback<void(FieldVisitor&)> fields);
 
 }  // namespace document_detail
 
-// With its head or its kind, where it has them.
+// The whole document or line, with its head or its kind if it has them.
 template <Described T>
 nlohmann::json written(const T& value) {
-  // `fields` serves readers too, so it takes what it may change; a writer changes nothing.
+  // `fields` serves readers too, so it takes a value that can be changed; a writer changes nothing.
   return document_detail::written_part(document_detail::shape_of<T>, const_cast<T*>(&value));
 }
 
-// Some fields of a struct, without head: `written_fields([&](auto& field) { ... })`.
+// Writes some fields of a struct, without a head: `written_fields([&](auto& field) { ... })`.
 template <class Fields>
 nlohmann::json written_fields(const Fields& fields) {
   return document_detail::written_fields(document_detail::Callback<void(FieldVisitor&)>(fields));
