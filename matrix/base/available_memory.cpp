@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a line "KEY NUMBER"; nothing where there is none.
+// The number in a line "KEY NUMBER"; nothing if there is none.
 std::optional<std::int64_t> number_after(const fs::path& path, const std::string& wanted) {
   std::ifstream file(path);
   for (std::string key, rest; file >> key; std::getline(file, rest)) {

@@ -1,4 +1,4 @@
-// What a reader throws about a file or document that breaks its format. `what()` is one sentence that names the field.
+// Thrown by a reader of a file or document that breaks its format. `what()` is one sentence that names the field.
 #pragma once
 
 #include <stdexcept>

@@ -57,7 +57,7 @@ std::string read_build_id(std::ifstream& file, const std::vector<Elf64_Phdr>& se
   return "";
 }
 
-// Where in the file an address of the loaded library lies; 0 if nowhere.
+// The place in the file of an address of the loaded library; 0 if there is none.
 std::uint64_t file_offset(const std::vector<Elf64_Phdr>& segments, std::uint64_t address) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD || address < segment.p_vaddr) continue;

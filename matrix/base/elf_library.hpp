@@ -1,5 +1,5 @@
-// What a shared library says of itself, read from its file without loading it: build id, name, what it needs, where it
-// looks for that. For 64-bit ELF.
+// Reads from the file of a shared library, without loading it, its build id, its name, the libraries it needs and the
+// folders where it looks for them. For 64-bit ELF.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ struct ElfLibrary {
   std::vector<std::string> runpath;  // DT_RUNPATH, likewise
 };
 
-// Nothing if `path` is no such file, or damaged. `origin`: the folder that `$ORIGIN` stands for, if the library is to
-// be read as if it lay there; empty: its own.
+// Nothing if `path` is no such file, or damaged. `origin` is the folder that `$ORIGIN` stands for, if the library is to
+// be read as if it lay there; empty stands for its own folder.
 std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path, const std::filesystem::path& origin = {});
 
 }  // namespace reprobench

@@ -9,8 +9,8 @@ using nlohmann::json;
 
 constexpr int kNumberOutOfRange = 406;  // nlohmann/json's id of that error
 
-// Builds the document from the parser's events. The library's own way with a callback, which could see the keys as
-// well, takes twice the time: every line of every trace comes through here.
+// Builds the document from the parser's events. The library's own parser with a callback could see the keys as well,
+// but takes twice the time, and every line of every trace comes through here.
 class Builder final : public nlohmann::json_sax<json> {
  public:
   explicit Builder(ParsedJson& parsed) : parsed_(parsed) {}

@@ -1,6 +1,6 @@
-// JSON text as a value, where two equal keys in one object are an error: readers of JSON disagree on which of the two
-// counts, so a document that holds both means different things to different readers. So is one that is nested deeper
-// than any document is: who writes, compares or shows a value goes into it.
+// Reads JSON text as a value. Two equal keys in one object are an error. Readers of JSON disagree on which of the two
+// counts, so a document that holds both means different things to different readers. Nesting deeper than that of any
+// document is an error too, because code that writes, compares or shows a value calls itself for each level.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace reprobench {
 
 struct ParsedJson {
   nlohmann::json value;
-  // Empty: none; "not JSON", "`loss` stands twice in one object", "a number too large for any type", "nested deeper
-  // than 256".
+  // Empty if there is none. Others are "not JSON", "`loss` stands twice in one object", "a number too large for any
+  // type", and "nested deeper than 256".
   std::string problem;
-  std::string doubled_key;     // of that problem
-  bool is_malformed = false;   // not JSON
-  std::size_t error_byte = 0;  // of that, from 0
+  std::string doubled_key;     // the key that stands twice
+  bool is_malformed = false;   // the text is not JSON
+  std::size_t error_byte = 0;  // where it stops being JSON, from 0
 };
 
 inline constexpr std::size_t kMostJsonDepth = 256;
 
 ParsedJson parse_json(std::string_view text);
 
-// As nlohmann's parser without exceptions does, "discarded" where there is any problem.
+// The value, or nlohmann's "discarded" if there is any problem, like nlohmann's parser without exceptions.
 nlohmann::json json_or_discarded(std::string_view text);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Writes JSON as text, without a tree of values in between. For documents of many equal parts, where building the tree
-// would cost more than all the rest.
+// Writes JSON as text, without a tree of values in between. It serves documents of many equal parts, for which building
+// the tree would cost more than everything else.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ class JsonText {
   JsonText& close(char bracket);  // '}' or ']'
   JsonText& key(std::string_view name);
 
-  JsonText& string(std::string_view value);  // what is not UTF-8 in it as U+FFFD
+  JsonText& string(std::string_view value);  // bytes that are not UTF-8 become U+FFFD
   JsonText& integer(std::int64_t value);
-  JsonText& number(double value);  // as json_number(value) is written
+  JsonText& number(double value);  // in the form of json_number(value)
   JsonText& flag(bool value);
   JsonText& null();
-  JsonText& raw(std::string_view json);  // a value that is JSON already
+  JsonText& raw(std::string_view json);  // a value that already is JSON
 
-  // "name": "text", ... for maps of texts.
+  // Writes {"name": "text", ...} for a map of texts.
   template <class Map>
   JsonText& texts(const Map& map) {
     open('{');

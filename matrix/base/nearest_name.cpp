@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kLongestCompared = 64;  // names are no longer; keeps the quadratic cost of hostile input bounded
 constexpr std::size_t kShortestBeginning = 3;
 
-// Optimal string alignment: Levenshtein with swaps of neighbours. Three rows are all that it looks back to: hostile
-// input asks this of a hundred thousand names.
+// Optimal string alignment: Levenshtein with swaps of neighbours. It looks back no further than three rows, because
+// hostile input may ask for a hundred thousand names.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::array<std::array<std::size_t, kLongestCompared + 1>, 3> rows;
   for (std::size_t j = 0; j <= b.size(); ++j) rows[0][j] = j;

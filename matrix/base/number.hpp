@@ -24,8 +24,7 @@ std::optional<double> number_from_json(const nlohmann::json& json);
 nlohmann::json exact_float(float value);
 nlohmann::json exact_float(double value);
 
-// The value of an exact float, from its bits; nothing where the document is malformed or bits and
-// value disagree.
+// The value of an exact float, from its bits; nothing if the document is malformed or bits and value disagree.
 std::optional<double> exact_float_from_json(const nlohmann::json& json);
 
 std::string hex32(std::uint32_t value);  // 8 lower-case digits

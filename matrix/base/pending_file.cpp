@@ -18,7 +18,7 @@ namespace {
   throw std::system_error(error, std::generic_category(), path.string());
 }
 
-// Two writers of one file do not meet in it.
+// Two writers of one file get different hidden names.
 std::filesystem::path hidden_name(const std::filesystem::path& path) {
   std::uint64_t random = 0;
   if (getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) fail(path, errno);

@@ -1,5 +1,5 @@
-// A file that is not there under its own name before it is complete and on the disk: written under a hidden name beside
-// it, synced, renamed. Not published, it leaves nothing behind.
+// A file that appears under its own name only when it is complete and on the disk. It is written under a hidden name
+// beside it, synced and renamed. If it is not published, it leaves nothing behind.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace reprobench {
 
 class PendingFile {
  public:
-  // `mode` as open(2) takes it. All members throw std::system_error with the path.
+  // `mode` as for open(2). All members throw std::system_error with the path.
   PendingFile(std::filesystem::path path, mode_t mode);
   PendingFile(const PendingFile&) = delete;
   PendingFile& operator=(const PendingFile&) = delete;

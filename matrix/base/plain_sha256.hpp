@@ -1,5 +1,5 @@
-// SHA-256 (FIPS 180-4) without a library, for workers: they read files that the coordinator named by sha256.hpp, and
-// link no OpenSSL.
+// SHA-256 (FIPS 180-4) without a library, for workers. They read files that the coordinator named by sha256.hpp, and do
+// not link OpenSSL.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace reprobench {
 
-// Of bytes that come one piece after the other.
+// The SHA-256 of bytes that come one piece after the other.
 class PlainSha256 {
  public:
   void update(std::string_view bytes);
@@ -21,14 +21,14 @@ class PlainSha256 {
  private:
   static constexpr std::size_t kBlockBytes = 64;
 
-  // Of the first 8 primes, the first 32 bits behind the point of their square roots.
+  // The first 32 bits of the fractional parts of the square roots of the first 8 primes.
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<unsigned char, kBlockBytes> begun_{};  // a block that is not full yet
-  std::uint64_t bytes_ = 0;                         // so far
+  std::uint64_t bytes_ = 0;                         // number of bytes so far
 };
 
-// 64 lower-case hex digits, those of sha256_of_text().
+// 64 lower-case hex digits, equal to those of sha256_of_text().
 std::string plain_sha256_of_text(std::string_view text);
 
 }  // namespace reprobench

@@ -11,7 +11,7 @@ struct Character {
   std::size_t bytes = 0;  // 0: no UTF-8
 };
 
-// The first character; overlong forms, surrogates and what is beyond U+10FFFF are none.
+// The first character. Overlong forms, surrogates and values beyond U+10FFFF are no characters.
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {byte(0), 1};

@@ -1,5 +1,5 @@
-// How a file is read that may be anything: a FIFO, a device or a folder is named and not waited for, and no more of it
-// is held than a file of its kind may have.
+// Reads a file that may be anything. A FIFO, a device or a folder is reported and never waited for. At most as much is
+// read as a file of its kind may have.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ namespace reprobench {
 enum class Links { followed, refused };
 
 struct RegularFile {
-  FileDescriptor fd;            // not open where there is a problem
-  std::int64_t size_bytes = 0;  // 0 of the kernel's files, which have something all the same
-  std::int64_t names = 0;       // links to it
+  FileDescriptor fd;            // not open if there is a problem
+  std::int64_t size_bytes = 0;  // 0 for the kernel's files, which have content all the same
+  std::int64_t names = 0;       // number of links to it
   std::string problem;          // "missing", "is a symbolic link", "is not a regular file", or the errno text
 };
 
@@ -28,7 +28,7 @@ struct FileText {
 
 FileText read_regular_file(const std::filesystem::path& path, std::int64_t limit_bytes, Links links = Links::followed);
 
-// Of one that was opened; `limit_bytes`: as above.
+// Reads a file that was opened; `limit_bytes` as above.
 FileText read_regular_file(const RegularFile& file, std::int64_t limit_bytes);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// SHA-256 in 64 lower-case hex digits: what stands for cells, files and sources wherever they are named by content.
-// The worker has its own digests (kernels/digest) and does not link OpenSSL.
+// SHA-256 in 64 lower-case hex digits: the name of cells, files and sources wherever they are named by content. The
+// worker has its own digests (kernels/digest) and does not link OpenSSL.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace reprobench {
 
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
-// Throws std::runtime_error where OpenSSL offers no SHA-256.
+// Throws std::runtime_error if OpenSSL offers no SHA-256.
 class Sha256 {
  public:
   Sha256();

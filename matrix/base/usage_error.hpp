@@ -1,4 +1,4 @@
-// What was asked for cannot be carried out as it was asked: nothing is launched, exit code 2.
+// A request that cannot be carried out as it was made: nothing is launched, exit code 2.
 #pragma once
 
 #include <stdexcept>
