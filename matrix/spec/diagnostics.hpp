@@ -1,6 +1,6 @@
-// Collects everything that is wrong with an input, so that a user sees all of it at once.
+// Collects all errors of an input, so that a user sees all of them at once.
 //
-// Readers report here and go on; whoever owns the input calls throw_if_any() when it has been read to the end.
+// Readers report here and go on. The owner of the input calls throw_if_any() when it has been read to the end.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ class Diagnostics {
   std::vector<Diagnostic> found_;
 };
 
-// For an input that cannot be read any further: one error, at once.
+// Throws one error at once, for an input that cannot be read any further.
 [[noreturn]] void throw_spec_error(const Mark& mark, std::string code, std::string what, std::string hint = "");
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
 // Every key that a file may have, from the tables that read it. keys.md is written from here (`reprobench schema
-// keys`), and a test holds it equal.
+// keys`), and a test compares it with these tables.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct KeyTable {
   std::vector<KeyInfo> keys;
 };
 
-// By the file that reads them.
+// The tables, each by the kind of file that it reads.
 std::vector<KeyTable> matrix_keys();
 std::vector<KeyTable> suite_keys();
 std::vector<KeyTable> stack_keys();
@@ -28,8 +28,8 @@ std::vector<KeyTable> limit_keys();
 std::vector<KeyTable> fault_keys();
 std::vector<KeyTable> call_list_keys();
 
-// What `reprobench schema NAME` prints for matrix, suite, stack, threshold, limits, faults, calls; for all of them as
-// keys; empty for any other name.
+// The output of `reprobench schema NAME` for matrix, suite, stack, threshold, limits, faults and calls; `keys` stands
+// for all of them. Empty for any other name.
 std::string key_reference(const std::string& name);
 std::vector<std::string> key_reference_names();
 

@@ -8,10 +8,10 @@ namespace reprobench {
 
 void read_limits(LimitOverrides& limits, const YamlEntry& entry, Scope& scope);
 
-// `timeout: 10m` is `limits: {total: 10m}`.
+// Reads `timeout: 10m`, which is `limits: {total: 10m}`.
 void read_timeout(LimitOverrides& limits, const YamlEntry& entry, Scope& scope);
 
-// A file states the total once, and no grace longer than it (RB039, RB021).
+// Checks that a file states the total once, and no grace longer than it (RB039, RB021).
 void check_limits(const LimitOverrides& limits, const YamlNode& root, Scope& scope);
 
 }  // namespace reprobench

@@ -24,7 +24,7 @@ struct SelectionRule {
   Mark mark;
 };
 
-// Adds cells: every coordinate given, the rest from the axes' cross product is not used.
+// Adds cells that have every given coordinate; the axes' cross product is not used for the others.
 struct IncludeRule {
   Coordinates coordinates;
   Mark mark;
@@ -41,35 +41,35 @@ struct MatrixSpec {
   std::string name;
   std::vector<std::string> suites;
   std::vector<Mark> suite_marks;
-  std::vector<Axis> axes;  // in file order; axis order is cell order, the last varies fastest
-  KnobValues defaults;     // knobs of every cell, over the suites'; an axis of the same name overrides them
+  std::vector<Axis> axes;  // in file order, which is the order of cells: the last axis varies fastest
+  KnobValues defaults;     // knobs of every cell, preferred to the suites'; an axis of the same name overrides them
   std::vector<std::vector<std::string>> zip;  // groups of axes that advance together
   std::vector<IncludeRule> include;
   std::vector<SelectionRule> exclude;
   std::vector<SelectionRule> required;
-  std::map<std::string, std::string> reference;  // coordinate -> value of the cells others are compared with
+  std::map<std::string, std::string> reference;  // coordinate -> value in the cells that others are compared with
   Mark axes_mark;                                // of the key `axes`
   Mark reference_mark;
-  RepeatsStated repeats;  // with `repeat` it overrides both of the suites'
-  LimitOverrides limits;  // over the suites'
+  RepeatsStated repeats;  // with `repeat` it overrides both values of the suites
+  LimitOverrides limits;  // preferred to the suites'
   std::vector<ThresholdRule> thresholds;
   std::vector<InjectRule> inject;
-  std::string data;  // file of instructions for the workloads whose models take one; empty: each its own
+  std::string data;  // file of instructions for workloads whose models take one; empty: each uses its own data
   Mark data_mark;
-  std::string weights;  // file or folder of weights for those whose models take them; empty: they are drawn
+  std::string weights;  // file or folder of weights for models that take them; empty: weights are drawn
   Mark weights_mark;
   std::string package;  // AOTInductor package for the probe of that name; empty: its cells are skipped
   Mark package_mark;
   std::string file;
-  std::string text;  // as read, kept with the run
+  std::string text;  // the text as read, kept with the run
 };
 
 // Throws SpecError.
 MatrixSpec parse_matrix(const std::string& text, const std::string& file, const Vocabulary& vocabulary);
 MatrixSpec load_matrix(const std::string& path, const Vocabulary& vocabulary);
 
-// "stack=torch-2.9.0-cu128,repeat=1,step=20,tensor=fc1.weight,element=5,kind=weight_ulp": the command line's form of
-// one entry of `inject`. Throws SpecError with file "--inject".
+// "stack=torch-2.9.0-cu128,repeat=1,step=20,tensor=fc1.weight,element=5,kind=weight_ulp": one entry of `inject` as the
+// command line writes it. Throws SpecError with file "--inject".
 InjectRule parse_inject_option(const std::string& text);
 
 }  // namespace reprobench

@@ -1,4 +1,5 @@
-// The keys `of` and `to` of a threshold: which of a probe's measurements it is about, and what they are a share of.
+// The keys `of` and `to` of a threshold: the measurements of a probe that it is about, and the whole of which they are
+// a share.
 #pragma once
 
 #include "matrix/contract/probe_measurement.hpp"

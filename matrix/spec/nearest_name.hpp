@@ -1,4 +1,4 @@
-// The known name a user most likely meant, as messages say it.
+// Messages about the known name that a user most likely meant.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace reprobench {
 
-// "there is no stack `x`; did you mean `y`?", or where nothing is near what there is: "... ; there are a, b, c". What
-// every message about a name that nothing has says.
+// "there is no stack `x`; did you mean `y`?". If no name is near, the message lists those that exist: "... ; there are
+// a, b, c". Every message about an unknown name has this text.
 std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known);
 
 // "did you mean `timeout`?"; empty if nothing is near.

@@ -1,5 +1,5 @@
-// Types a scalar's text: each function gives the value, or reports what is wrong with it and gives nothing.
-// `what` is the name a message uses, usually the key.
+// Types a scalar's text. Each function returns the value, or reports what is wrong with it and returns nothing. `what`
+// is the value's name in messages, usually the key.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,8 @@ std::optional<bool> read_flag(const std::string& what, const YamlNode& node, Sco
 std::optional<std::int64_t> read_integer(const std::string& what, const YamlNode& node, Scope& scope,
                                          std::int64_t lowest, std::int64_t highest);
 
-// 90s, 10m, 250ms: a whole number and ns, us, ms, s, m or h (RB019, RB020); more than zero, at most seven days, and a
-// whole number of milliseconds (RB021).
+// 90s, 10m, 250ms: a whole number and ns, us, ms, s, m or h (RB019, RB020). It must be more than zero, at most seven
+// days, and a whole number of milliseconds (RB021).
 std::optional<std::chrono::milliseconds> read_duration(const std::string& what, const YamlNode& node, Scope& scope);
 
 // "12.8": must be quoted, because 12.10 read as a number is 12.1 (RB022).
@@ -42,17 +42,17 @@ std::optional<std::string> read_relative_path(const std::string& what, const Yam
 std::optional<std::string> read_word(const std::string& what, const YamlNode& node, Scope& scope,
                                      const std::vector<std::string>& words);
 
-// A number in JSON's grammar; infinite if it is larger than a double. Nothing if it is none.
+// A number in JSON's grammar; infinite if it is larger than a double. Nothing if the text is no number.
 std::optional<double> parse_number(std::string_view text);
 
-// A number directly followed by a unit. `1.5GiB` is {1.5, "GiB"}; nothing if it does not start with a number.
+// A number directly followed by a unit: `1.5GiB` is {1.5, "GiB"}. Nothing if the text does not start with a number.
 struct Quantity {
   double value = 0;
   std::string unit;
 };
 std::optional<Quantity> parse_quantity(std::string_view text);
 
-// In ns for time units, in bytes for sizes; nothing for other units.
+// The unit in ns for time units, in bytes for sizes; nothing for other units.
 std::optional<double> time_unit_ns(std::string_view unit);
 std::optional<double> size_unit_bytes(std::string_view unit);
 

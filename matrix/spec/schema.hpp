@@ -1,5 +1,5 @@
-// A map of a file as a table of its keys: read_fields() finds unknown and missing keys, and each row says how its value
-// is read. To add a key: a row.
+// The map of a file as a table of its keys. read_fields() finds unknown and missing keys, and each row says how its
+// value is read. To add a key, add a row.
 //
 //   constexpr Field<SuiteSpec> kSuiteFields[] = {
 //       {"name", kRequired, "As matrices name it.", [](SuiteSpec& suite, const YamlEntry& entry, Scope& scope) { ...
@@ -23,7 +23,7 @@
 
 namespace reprobench {
 
-// What every reader of one file shares.
+// The state that all readers of one file share.
 struct Scope {
   Diagnostics& diagnostics;
   const Vocabulary* vocabulary = nullptr;  // null for files that name no metric and no model
@@ -40,7 +40,7 @@ struct Field {
   void (*read)(T& target, const YamlEntry& entry, Scope& scope);
 };
 
-// A table of keys as keys.md shows it.
+// A table of keys in the form of keys.md.
 template <class T>
 KeyTable key_table(std::string title, std::span<const Field<T>> fields) {
   KeyTable table{std::move(title), {}};
@@ -48,13 +48,13 @@ KeyTable key_table(std::string title, std::span<const Field<T>> fields) {
   return table;
 }
 
-// Unknown keys are RB009 unless a place has a code and a noun of its own ("bound", RB033).
+// Unknown keys are RB009, unless a place has its own code and noun ("bound", RB033).
 struct UnknownKey {
   const char* code = "RB009";
   const char* noun = "key";
 };
 
-// Reports a refused kind of value; true if `node` is a map.
+// True if `node` is a map; otherwise reports the refused kind of value.
 inline bool is_map_or_reported(const std::string& what, const YamlNode& node, Scope& scope) {
   if (node.is_map() || node.refused) return node.is_map();
   scope.diagnostics.error(node.mark, "RB019", fmt::format("`{}` must be a map of keys, got {}", what, shown(node)));
@@ -93,7 +93,7 @@ void read_fields(T& target, const YamlNode& map, std::span<const Field<T>> field
   }
 }
 
-// Keeps what `target` had where the value was refused.
+// Keeps the value of `target` if the new one was refused.
 template <class T, class Value>
 void assign(T& target, std::optional<Value> value) {
   if (value) target = std::move(*value);

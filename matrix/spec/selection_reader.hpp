@@ -1,4 +1,4 @@
-// Reads what selects cells: `where` in both spellings, and lists of rules that hold one.
+// Reads the rules that select cells: `where` in both spellings, and lists of rules that hold one.
 #pragma once
 
 #include "matrix/spec/schema.hpp"

@@ -1,4 +1,4 @@
-// What is wrong with an input file, where, and what to do about it. All errors of a file are reported at once.
+// An error in an input file, where it is, and what to do about it. All errors of a file are reported at once.
 //
 //   matrix/v2.9.yaml:9:5: error[RB009]: unknown key `timout`; did you mean `timeout`?
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace reprobench {
 
-// A place in an input file; line and column count from 1. Line 0: the file as a whole.
+// A place in an input file; line and column count from 1. Line 0 is the file as a whole.
 struct Mark {
   std::string file;
   int line = 0;
@@ -18,7 +18,7 @@ struct Mark {
 };
 
 std::string to_string(const Mark& mark);  // "matrix/v2.9.yaml:9:5"
-Mark mark_from(const std::string& text);  // its inverse; any other text is a file
+Mark mark_from(const std::string& text);  // the inverse; any other text is a file
 
 struct Diagnostic {
   Mark mark;
@@ -29,7 +29,8 @@ struct Diagnostic {
 
 std::string to_string(const Diagnostic& diagnostic);
 
-// Ends the command with exit code 2 before anything was launched. `what()` is all diagnostics, one a line, at most 20.
+// Ends the command with exit code 2 before anything was launched. `what()` has all diagnostics, one in each line, at
+// most 20.
 class SpecError : public std::runtime_error {
  public:
   explicit SpecError(std::vector<Diagnostic> diagnostics);

@@ -1,4 +1,4 @@
-// What the tests of this layer share: a vocabulary, and the text of the error an input gives.
+// Shared by the tests of this layer: a vocabulary, and the text of the error for an input.
 #pragma once
 
 #include <string>

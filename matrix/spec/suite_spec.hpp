@@ -1,4 +1,5 @@
-// suites/definitions/NAME.yaml: which workloads a suite runs, how often, and what must hold of them.
+// suites/definitions/NAME.yaml: the workloads of a suite, how often they run, and the bounds that their results must
+// keep.
 #pragma once
 
 #include <chrono>
@@ -13,12 +14,12 @@
 
 namespace reprobench {
 
-// More than these in a file is taken for a slip of the keyboard (RB021).
+// A file with more than these is taken for a typing error (RB021).
 inline constexpr std::int64_t kMostSteps = 100'000'000;
 inline constexpr std::int64_t kMostRepeats = 1'000;
 inline constexpr std::int64_t kMostSamples = 10'000;
 
-// Durations of one attempt; all measured on CLOCK_MONOTONIC (reliability rule R3).
+// Durations of one attempt, all measured on CLOCK_MONOTONIC (reliability rule R3).
 struct TimeLimits {
   std::chrono::milliseconds first_heartbeat{60'000};  // process start to the first byte of the trace
   std::chrono::milliseconds heartbeat_gap{60'000};
@@ -36,7 +37,7 @@ struct Description<TimeLimits> {
   }
 };
 
-// Those of the four a file states; the rest stays as it is.
+// The limits that a file states; the others keep their values.
 struct LimitOverrides {
   std::optional<std::chrono::milliseconds> first_heartbeat;
   std::optional<std::chrono::milliseconds> heartbeat_gap;
@@ -52,11 +53,11 @@ struct SuiteSpec {
   std::vector<WorkloadRequest> workloads;
   KnobValues knobs;  // fixed by the suite; an axis of the same name overrides them
   TraceLevel trace = TraceLevel::step;
-  int repeat = 1;      // fresh processes a cell
-  int max_repeat = 1;  // as many at most: where noise leaves a ratio open, they are doubled up to here
-  int world_size = 1;  // ranks of each; an axis or `include` overrides it
+  int repeat = 1;      // fresh processes for each cell
+  int max_repeat = 1;  // upper bound: while noise leaves a ratio undecided, they are doubled up to this
+  int world_size = 1;  // ranks of each repeat; an axis or `include` overrides it
   bool poison_last_repeat = false;
-  bool exclusive = false;  // nothing else runs beside it: its timings count
+  bool exclusive = false;  // nothing else runs beside it, because its timings count
   TimeLimits limits;
   std::vector<ThresholdRule> thresholds;
   Mark mark;

@@ -6,9 +6,9 @@
 //   memory.peak_rss:
 //     - {max_regression: 10%, vs: reference, where: {device: cpu}}
 //     - {gate: record_only, where: "stack == torch-2.1.0-cu121"}     # evaluated and shown, decides nothing
-// Of several rules the last one that selects a cell holds for it.
+// If several rules select a cell, the last one holds for it.
 //
-// A probe measures many things; `of` names the operation, alone or with labels, and every `of` is a check of its own:
+// A probe measures many things. `of` names the operation, alone or with labels, and every `of` is a check of its own:
 //   device.bandwidth_share:
 //     - {min: 0.92, of: triad, to: peak}                               # of the data sheet
 //     - {min: 1.0, of: {operation: triad, size: 4GiB}, to: copy}       # of another operation, labelled alike
@@ -68,7 +68,7 @@ struct Description<Bound> {
 
 struct ThresholdRule {
   std::string metric;
-  MeasurementSelection of;  // empty: the metric is of a training, or of all a probe measured
+  MeasurementSelection of;  // empty: the metric is of a training, or of everything a probe measured
   Gate gate = Gate::armed;
   std::optional<Bound> bound;  // nothing: only the gate of an earlier rule changes
   Selector where;

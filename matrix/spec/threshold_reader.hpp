@@ -1,4 +1,4 @@
-// Reads `thresholds:`: metric names against the vocabulary, bounds with the units their metrics ask for.
+// Reads `thresholds:`. Metric names must be in the vocabulary, and bounds must have the units of their metrics.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The versions a stack file declares, held against what a worker was compiled with and really loaded. One account for
-// all who ask: `stack verify`, `doctor` and the verdict of a run.
+// Compares the versions that a stack file declares with those that a worker was compiled with and really loaded. `stack
+// verify`, `doctor` and the verdict of a run all use this one account.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 namespace reprobench {
 
 // True if `actual` is `declared` or a more exact form of it: "12.8.90" and "12.8", "2.9.0+cu128" and "2.9.0". A local
-// part ("+cu128") counts only where both have one.
+// part ("+cu128") counts only if both have one.
 bool agrees_with(const std::string& declared, const std::string& actual);
 
 struct VersionDisagreement {
@@ -20,8 +20,8 @@ struct VersionDisagreement {
   bool is_patch_only = false;  // all numbers but the last agree
 };
 
-// One a component. CUDA, cuDNN and NCCL may have been compiled against an older release of the declared major.
-// Components nobody declares must have been compiled against what was loaded.
+// At most one for each component. CUDA, cuDNN and NCCL may have been compiled against an older release of the declared
+// major. Components that nobody declares must have been compiled against the version that was loaded.
 std::vector<VersionDisagreement> find_version_disagreements(const std::map<std::string, std::string>& declared,
                                                             const Fingerprint& fingerprint);
 

@@ -1,5 +1,5 @@
-// One value of a JSON file, with the place it stands at: what a finding points to. Numbers stay the text they are
-// written as, because 5e8 must be told from 500000000.5 exactly.
+// One value of a JSON file, with its place in the file for error messages. Numbers are kept as the text in which they
+// are written, because 5e8 must be told from 500000000.5 exactly.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ struct JsonMember;
 struct JsonNode {
   enum class Kind { null, flag, number, text, list, object };
   Kind kind = Kind::null;
-  std::string text;  // of text its characters, of a number and a flag how it is written
+  std::string text;  // characters of a text; the written form of a number or a flag
   std::vector<JsonNode> items;
-  std::vector<JsonMember> members;  // in file order, a key that is repeated as often as it is there
+  std::vector<JsonMember> members;  // in file order; a repeated key has an entry for each time
   Mark mark;
 
   bool is(Kind other) const { return kind == other; }
   bool is_auto() const { return kind == Kind::text && text == "auto"; }
 
-  // The member of a key, of several the last, as Python's json takes it; null if there is none.
+  // The member of a key; the last if there are several, as in Python's json; null if there is none.
   const JsonMember* find(std::string_view key) const;
 };
 
@@ -35,11 +35,11 @@ struct JsonMember {
   JsonNode value;
 };
 
-// How a message shows a value: 5e8, "auto", true, null, a list, an object.
+// The value as a message shows it: 5e8, "auto", true, null, a list, an object.
 std::string shown(const JsonNode& node);
 
-// The integer a number of JSON's grammar is exactly: 5e8 and 1.50e1 are integers, 1.5 and 1e-1 are none, and neither is
-// what does not fit 64 bits.
+// The exact integer of a number in JSON's grammar: 5e8 and 1.50e1 are integers. Nothing for 1.5, for 1e-1, and for
+// numbers that do not fit 64 bits.
 std::optional<std::int64_t> exact_integer(std::string_view number);
 
 }  // namespace reprobench

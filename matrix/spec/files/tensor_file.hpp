@@ -1,5 +1,5 @@
-// One safetensors file of the user's, read to its end when a plan is made: what it holds is part of the work, named by
-// its SHA-256. Its tensors' elements are the worker's affair.
+// One safetensors file of the user's, read to its end when a plan is made. Its content is part of the work, named by
+// its SHA-256. The worker reads its tensors' elements.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct TensorFile {
   std::vector<SafetensorsEntry> tensors;  // by name
 };
 
-// Throws SpecError: RB027 nothing that can be read, RB041 no whole safetensors file.
+// Throws SpecError: RB027 if it cannot be read, RB041 if it is no complete safetensors file.
 TensorFile read_tensor_file(const std::string& path);
 
 }  // namespace reprobench

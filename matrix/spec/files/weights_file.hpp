@@ -3,8 +3,8 @@
 //
 //   {"metadata": {...}, "weight_map": {"model.norm.weight": "model-00002-of-00002.safetensors", ...}}
 //
-// What the tensors are called and whether a model takes them is its worker's affair
-// (suites/worker/weights/weight_names.hpp); it takes no other bytes than those whose SHA-256 was found here.
+// The worker checks the tensors' names and whether a model takes them (suites/worker/weights/weight_names.hpp). It
+// takes only bytes with the SHA-256 that was found here.
 #pragma once
 
 #include <string>
@@ -15,24 +15,24 @@
 namespace reprobench {
 
 struct WeightsFile {
-  std::string file;                 // absolute; of several their index
+  std::string file;                 // absolute; the index of several files
   std::vector<std::string> shards;  // names beside the index, in order
-  std::string sha256;               // of the file; of several that of contract/checksum_list.hpp
+  std::string sha256;               // of the file; for several files that of contract/checksum_list.hpp
 };
 
-// `path`: a .safetensors file, an index, or a folder that holds one of the two under its usual name. Reads all of it.
-// Throws SpecError: RB027 nothing that can be read, RB041 files that are no whole safetensors files or do not fit their
-// index; of an index also RB001 to RB008, RB015 and RB016 as of any JSON, RB018 and RB019.
+// `path` is a .safetensors file, an index, or a folder that holds one of the two under its usual name. Reads all of it.
+// Throws SpecError: RB027 if it cannot be read, RB041 for files that are no complete safetensors files or do not fit
+// their index. For an index also RB001 to RB008, RB015 and RB016 as for any JSON, RB018 and RB019.
 WeightsFile read_weights_file(const std::string& path);
 
-// The names of the files in the text of an index, in order, and which tensors each has. Throws as above for the text.
+// The names of the files in the text of an index, in order, and the tensors of each. Throws as above for the text.
 struct WeightsIndex {
   struct Tensor {
     std::string name;
     std::string shard;
     Mark mark;
   };
-  std::vector<Tensor> tensors;  // as they stand there
+  std::vector<Tensor> tensors;  // in the order of the text
 };
 WeightsIndex parse_weights_index(const std::string& text, const std::string& path);
 

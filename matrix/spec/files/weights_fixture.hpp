@@ -52,14 +52,14 @@ class WeightsScene {
     write_safetensors(path(name), entries, {});
     return path(name);
   }
-  // A file of that header and so many bytes of data.
+  // Writes a file with that header and so many bytes of data.
   std::string write_header(const std::string& name, const std::string& header, std::size_t data_bytes) const {
     std::string bytes;
     for (int i = 0; i < 8; ++i) bytes += static_cast<char>(std::uint64_t{header.size()} >> (8 * i) & 255);
     return write(name, bytes + header + std::string(data_bytes, '\0'));
   }
 
-  // That text without the folder's name.
+  // `said` without the folder's name.
   std::string without_folder(std::string said) const {
     const std::string folder = folder_.string() + "/";
     for (auto at = said.find(folder); at != std::string::npos; at = said.find(folder)) said.erase(at, folder.size());
