@@ -1,8 +1,8 @@
-// The complete environment of one attempt, built from empty: nothing of the user's shell reaches a worker, so it cannot
-// differ between two runs, and no secret ends up in a record. Two things have to: the folder of the CUDA driver, where
-// the shell's LD_LIBRARY_PATH is what finds it (exec/driver_path.hpp); without it NVML would see a GPU that no worker
-// can use. And what makes this host stand for another class of CPU, where somebody asked for that by name
-// (matrix/host/cpu_limits.hpp).
+// The complete environment of one attempt, built from empty. Nothing of the user's shell reaches a worker, so the
+// environment cannot differ between two runs, and no secret ends up in a record. There are two exceptions. The first is
+// the folder of the CUDA driver, if the shell's LD_LIBRARY_PATH is needed to find it (exec/driver_path.hpp). Without it
+// NVML would see a GPU that no worker can use. The second are the variables that make this host stand for another class
+// of CPU, if somebody asked for that by name (matrix/host/cpu_limits.hpp).
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,15 @@
 
 namespace reprobench {
 
-// `of_stack`: what the stack's worker needs; the knobs' variables win over it and over the host's limits. `gpus`: those
-// the attempt may use, in the order it sees them; none: the variables that choose among them are not set.
+// `of_stack` has the variables that the stack's worker needs; the knobs' variables override them and the host's limits.
+// `gpus` are those that the attempt may use, in the order in which it sees them. If there are none, the variables that
+// choose among GPUs are not set.
 std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
                                                        const std::map<std::string, std::string>& of_stack,
                                                        const std::vector<GpuFacts>& gpus);
 
-// What torchrun tells a process of several: its rank, how many there are and where the first one is. Empty for one.
+// The variables that torchrun sets for one process of several: its rank, their number and the address of the first one.
+// Empty for a single process.
 std::map<std::string, std::string> rank_environment(const CellRequest& request, const MeetingPoint& meeting);
 
 }  // namespace reprobench

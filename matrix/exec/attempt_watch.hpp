@@ -1,5 +1,6 @@
-// The timers of one running attempt, and the stop sequence once one of them is over (reliability rules R2, R3). All
-// limits count from when its ranks have started: time in a queue is no hang. They rest while it waits for a turn.
+// The timers of one running attempt, and the stop sequence once a limit has passed (reliability rules R2, R3). All
+// limits count from the start of its ranks, because time in a queue is no hang. They rest while the attempt waits for a
+// turn.
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,8 @@ class AttemptWatch {
  public:
   using Time = std::chrono::nanoseconds;
 
-  // `queue_limit`: zero for none. An attempt that has not started by then ends as `launch`, which is not its stack's
-  // fault.
+  // `queue_limit` is zero for none. An attempt that has not started by then ends as `launch`, for which its stack is
+  // not to blame.
   AttemptWatch(const TimeLimits& limits, int ranks, Time submitted, std::chrono::milliseconds queue_limit = {})
       : limits_(limits), queue_limit_(queue_limit), submitted_(submitted), ranks_(static_cast<std::size_t>(ranks)) {}
 
@@ -26,32 +27,32 @@ class AttemptWatch {
   void heartbeat(int rank, Time now);
   void ended(int rank);
 
-  // While it is another's turn no limit runs.
+  // No limit runs while another attempt has its turn.
   void pause(Time now);
   void resume(Time now);
   bool is_paused() const { return paused_at_.has_value(); }
 
-  // Begins the stop sequence; the first reason stays. `rank`: the one to blame, of several.
+  // Begins the stop sequence; the first reason stays. `rank` is the one to blame, if there are several.
   void stop(AttemptEnd as, std::string detail, Time now, std::optional<int> rank = std::nullopt);
 
-  // A rank has ended badly. The others have a moment to notice by themselves, then they are stopped.
+  // A rank has ended badly. The others have a moment to notice by themselves and are then stopped.
   void stop_others(int rank, Time now);
 
-  // `stop_now`: KILL at once.
+  // Makes KILL due at once, for Interrupt::stop_now.
   void kill_now(Time now);
 
   // The signal that is due, if any. TERM comes once, after the grace KILL once a second.
   std::optional<StopSignal> due_signal(Time now);
 
-  // Looks at the limits; begins the stop sequence of an attempt that is over one.
+  // Checks the limits, and begins the stop sequence of an attempt that has passed one.
   void check_limits(Time now);
 
-  // Eight KILLs did not end it: nobody waits for it any longer.
+  // True after eight KILLs that did not end it: nobody waits for it any longer.
   bool is_given_up(Time now) const;
 
   bool is_stopping() const { return next_signal_at_.has_value(); }
   const KnownEnd& known() const { return known_; }
-  const std::string& detail() const { return detail_; }  // of the stop; empty where the files say it better
+  const std::string& detail() const { return detail_; }  // why it was stopped; empty if the files say it better
 
  private:
   struct Rank {

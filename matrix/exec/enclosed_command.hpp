@@ -1,4 +1,4 @@
-// How a worker is started inside an image: `reprobench-enclosure` in front of its command, with the paths of this host
+// How a worker is started inside an image: `reprobench-enclosure` comes before its command, with the paths of this host
 // that the command names. They have the same names inside, so that requests and results need no translation.
 #pragma once
 
@@ -16,23 +16,25 @@ struct Enclosure {
   std::filesystem::path program;                // reprobench-enclosure
   std::filesystem::path shepherd;               // PID 1 inside
   std::filesystem::path root;                   // the image, unpacked
-  std::vector<std::filesystem::path> readable;  // of every command: the worker's folder, data
+  std::vector<std::filesystem::path> readable;  // for every command: the worker's folder, data
 };
 
-// What one command needs beside that.
+// Further paths of this host that one command needs.
 struct EnclosedPaths {
   std::vector<std::filesystem::path> readable;
   std::vector<std::filesystem::path> writable;
 };
 
-// Of a rank: the folder of its attempt, where the ranks meet, its checkpoints, and every file its request names.
+// The paths of one rank: the folder of its attempt, where the ranks meet, its checkpoints, and every file its request
+// names.
 EnclosedPaths paths_of_rank(const CellRequest& request, const std::filesystem::path& rank_folder);
 
-// `network_of`: the process of the attempt's first rank, whose network the others share; 0: a new one.
+// `network_of` is the process of the attempt's first rank, whose network the others share; 0 for a new network.
 std::vector<std::string> enclosed_command(const Enclosure& enclosure, const EnclosedPaths& paths, int network_of,
                                           const std::vector<std::string>& command);
 
-// For a helper that runs to its end (`describe`, `predict`), and ends with this process. No enclosure: nothing changes.
+// For a helper that runs to its end (`describe`, `predict`), and ends with this process. Without an enclosure nothing
+// changes.
 void enclose(SubprocessOptions& options, const std::optional<Enclosure>& enclosure, const EnclosedPaths& paths);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// What the tests of the executor share: one execution on fakes, and small plans.
+// Shared by the tests of the executor: one execution on fakes, and small plans.
 #pragma once
 
 #include "ci/catch.hpp"
@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// One execution on fakes: what goes in is public, run() gives what comes out.
+// One execution on fakes: its inputs are public members, and run() returns the records.
 struct ExecutorScene {
   explicit ExecutorScene(std::vector<FakeAttempt> scripts) : launcher(clock, std::move(scripts)) {}
 

@@ -1,4 +1,4 @@
-// For tests of the executor: attempts that are scripts on a clock that only moves when somebody waits.
+// For tests of the executor: attempts are scripts on a clock that moves only when somebody waits.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +25,17 @@ class FakeClock : public Clock {
   std::chrono::nanoseconds now_{0};
 };
 
-// What one attempt does, or one rank of it: heartbeats until `beats_until`, and an end. Times count from its start.
+// The script of one attempt, or of one rank: heartbeats until `beats_until`, and an end. Times count from its start.
 struct FakeAttempt {
-  std::chrono::milliseconds queued_for{0};    // before it starts; of the whole attempt
-  std::chrono::milliseconds ends_after{100};  // negative: never by itself
+  std::chrono::milliseconds queued_for{0};    // before it starts; for the whole attempt
+  std::chrono::milliseconds ends_after{100};  // negative: never ends by itself
   std::chrono::milliseconds beats_until{1'000'000'000};
   bool obeys_term = true;
   bool obeys_kill = true;
   bool cannot_start = false;
   bool writes_files = true;  // a complete and valid attempt
   int exit_code = 0;
-  std::vector<FakeAttempt> other_ranks{};  // from rank 1 on; those beyond the last do as this one does
+  std::vector<FakeAttempt> other_ranks{};  // from rank 1 on; ranks beyond the last do as this one does
 
   const FakeAttempt& rank(std::size_t number) const {
     return number > 0 && number <= other_ranks.size() ? other_ranks[number - 1] : *this;
@@ -73,7 +73,7 @@ inline FakeAttempt cannot_start() {
 
 class FakeLauncher : public Launcher {
  public:
-  // One script an attempt, in the order they are started; those beyond the last finish well.
+  // One script for each attempt, in the order in which they start; attempts beyond the last script finish well.
   FakeLauncher(FakeClock& clock, std::vector<FakeAttempt> scripts) : clock_(clock), scripts_(std::move(scripts)) {}
 
   AttemptHandle start(const LaunchRequest& request) override {
@@ -127,7 +127,7 @@ class FakeLauncher : public Launcher {
   std::vector<std::vector<int>> signals;  // by attempt
   int most_at_once = 0;
   std::function<void()> on_wait;
-  std::optional<AttemptEnd> end_cause;  // of every end
+  std::optional<AttemptEnd> end_cause;  // for every end
 
  private:
   struct RunningRank {
@@ -143,7 +143,7 @@ class FakeLauncher : public Launcher {
     }
   };
 
-  // What a rank does at this age.
+  // The events of a rank at this age.
   void advance(Running& attempt, LaunchEvent event, std::chrono::nanoseconds age, std::vector<LaunchEvent>& events) {
     const auto number = static_cast<std::size_t>(event.rank);
     RunningRank& rank = attempt.ranks[number];

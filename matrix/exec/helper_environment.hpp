@@ -1,5 +1,5 @@
-// What of this process's variables a helper program gets: none decides what it loads, but for what its own purpose
-// needs. An attempt's worker gets less (exec/attempt_environment.hpp).
+// The variables of this process that a helper program gets. None of them decides what it loads, except those that its
+// own purpose needs. An attempt's worker gets fewer (exec/attempt_environment.hpp).
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace reprobench {
 
-// Where programs are found, a home, a language, a folder for temporary files; and those that `more` names, of which one
-// that ends in `*` stands for all that begin so.
+// The variables for the search for programs, a home, a language and a folder for temporary files, and those that `more`
+// names. A name in `more` that ends in `*` stands for all that begin so.
 std::map<std::string, std::string> helper_environment(std::span<const std::string_view> more = {});
 
 }  // namespace reprobench

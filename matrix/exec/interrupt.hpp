@@ -1,12 +1,12 @@
-// Ctrl-C and its kin as a number the executor polls: once to finish cleanly, twice to stop now.
+// Ctrl-C and similar signals as a number that the executor polls: once to finish cleanly, twice to stop now.
 #pragma once
 
 #include <atomic>
 
 namespace reprobench {
 
-// Counts SIGINT, SIGTERM and SIGHUP while it lives and restores the handlers afterwards. One within another, as a run's
-// replays have it, counts on with it.
+// Counts SIGINT, SIGTERM and SIGHUP while it lives, and restores the handlers afterwards. A handler inside another, as
+// in a run's replays, continues its count.
 class InterruptHandler {
  public:
   InterruptHandler();

@@ -1,4 +1,4 @@
-// What a launcher is asked for one attempt.
+// Makes the request to a launcher for one attempt.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace reprobench {
 
-// `gpus`: gpus_of(attempt), of which each rank sees its own, in their order; or none. A segment of fewer ranks leaves
-// the last ones alone. `meeting`: where ranks may open a store.
+// `gpus` are those of gpus_of(attempt), or none. Each rank sees its own of them, in their order; a segment of fewer
+// ranks does not use the last ones. `meeting` is where ranks may open a store.
 LaunchRequest launch_request(const CellRequest& request, const std::filesystem::path& attempt_folder,
                              const WorkerCommand& worker, const std::vector<GpuFacts>& gpus,
                              std::chrono::milliseconds grace, const MeetingPoint& meeting = {});

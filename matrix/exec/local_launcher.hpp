@@ -1,4 +1,4 @@
-// Attempts as local process trees, each rank under a reprobench-shepherd that owns, reaps and reports it.
+// Runs attempts as local process trees, each rank under a reprobench-shepherd that owns, reaps and reports it.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@ namespace reprobench {
 
 class LocalLauncher : public Launcher {
  public:
-  // `shepherd`: path of the reprobench-shepherd binary. `log_cap_bytes`: how much of stdout and of stderr is kept each.
+  // `shepherd` is the path of the reprobench-shepherd binary. `log_cap_bytes` limits what is kept of stdout, and of
+  // stderr.
   explicit LocalLauncher(std::filesystem::path shepherd, std::int64_t log_cap_bytes = 4 << 20);
   ~LocalLauncher() override;
 

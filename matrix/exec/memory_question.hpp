@@ -1,4 +1,4 @@
-// Asks a stack's worker what attempts will take of this host's memory, before any of them is started.
+// Asks a stack's worker how much of this host's memory attempts will take, before any of them is started.
 #pragma once
 
 #include <vector>
@@ -11,15 +11,15 @@
 
 namespace reprobench {
 
-// The request without what its memory does not depend on: whose it is, how long it trains, what it draws, what is
+// The request without the parts that do not change its memory: whose it is, how long it trains, what it draws, what is
 // planted or replayed. Equal questions have equal answers.
 CellRequest memory_question(const CellRequest& request);
 
-// One for each request, in their order. A worker that cannot say makes each of them "not predicted". What it said
-// before is not asked again (kept_predictions.hpp), but for files of the user's, which change where they lie.
+// One answer for each request, in their order. If the worker cannot answer, each of them is "not predicted". Earlier
+// answers are not asked for again (kept_predictions.hpp), except for the user's files, which may change at their paths.
 std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& requests, const WorkerCommand& worker);
 
-// Of each cell of the plan; equal workloads are asked for once. Cells that are skipped need nothing.
+// The needs of each cell of the plan; equal workloads are asked for once. Skipped cells need nothing.
 CellNeeds predicted_needs(const Plan& plan, const std::map<std::string, WorkerCommand>& workers);
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
-// Where attempts run: hands out the host and its GPUs, has GPUs watched, takes what is faulty out of service and says
-// whether an attempt is worth another try on something else. When they run is the scheduler's (scheduler.hpp).
+// Decides where attempts run. It hands out the host and its GPUs, has GPUs watched, takes faulty ones out of service,
+// and says whether an attempt is worth another try on something else. The scheduler decides when they run
+// (scheduler.hpp).
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace reprobench {
 
-// Why no wait will ever bring what a cell needs.
+// Why waiting will never bring what a cell needs.
 struct Hopeless {
   AttemptEnd end;  // what its attempts end as
   std::string reason;
@@ -21,32 +22,34 @@ struct Hopeless {
 
 class Placement {
  public:
-  // `telemetry` may be null: nothing is watched then.
+  // `telemetry` may be null; then nothing is watched.
   Placement(const HostFacts& host, Telemetry* telemetry)
       : pool_(host.gpus, gpu_lock_folder()), topology_(host.topology), telemetry_(telemetry) {}
 
-  // What the cell needs, now; nothing if that is in use. A cell of the CPU needs no GPU and gets an empty lease.
+  // The devices that the cell needs, now; nothing if they are in use. A cell of the CPU needs no GPU and gets an empty
+  // lease.
   std::optional<GpuLease> try_take(const Cell& cell);
   void give_back(const GpuLease& lease) { pool_.give_back(lease); }
 
   std::optional<Hopeless> hopeless_because(const Cell& cell) const;
 
-  // Of the slowest pair among these GPUs; nothing of one GPU, and where the topology does not tell of every pair.
+  // The peak of the slowest pair among these GPUs. Nothing for one GPU, and if the topology does not know every pair.
   std::optional<LinkPeak> link_peak(const GpuLease& lease) const;
 
-  // Begins to watch an attempt's GPUs, before its workers start; null if it has none. Destroying it ends that.
+  // Begins to watch an attempt's GPUs, before its workers start; null if it has none. Destroying the recording ends
+  // that.
   std::unique_ptr<TelemetryRecording> watch(const GpuLease& lease, const CellRequest& request,
                                             const std::filesystem::path& folder) const;
 
-  // A process of this attempt could not be ended. Nobody else can use its GPUs; without one it still computes on the
-  // host, beside which nothing can be timed.
+  // Called if a process of this attempt could not be ended. No other attempt can use its GPUs then. If it has none, it
+  // still computes on the host, so nothing can be timed beside it.
   void leave_behind(const GpuLease& lease, const Cell& cell);
 
-  // Draws the consequences of how an attempt ended.
+  // Draws the consequences of an attempt's end.
   void note(const Cell& cell, const AttemptRecord& attempt);
 
-  // An infrastructure end is worth another attempt unless the fault has followed the stack to a second device, or no
-  // device is left; so is a timed cell whose times are invalid.
+  // An infrastructure end is worth another attempt, unless the fault has followed the stack to a second device or no
+  // device is left. A timed cell with invalid times is worth one too.
   bool is_worth_retrying(const Cell& cell, const AttemptRecord& attempt) const;
 
  private:

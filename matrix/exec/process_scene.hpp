@@ -1,4 +1,4 @@
-// Real process trees for the tests of this layer: the shepherd, the fake worker, and who of them is alive.
+// Real process trees for the tests of this layer: the shepherd, the fake worker, and which of them are alive.
 #pragma once
 
 #include <filesystem>
@@ -47,7 +47,7 @@ bool becomes_true(Condition condition) {
   return false;
 }
 
-// A run of cells whose stack is the name of what the fake worker shall do there.
+// A run of cells. The name of a cell's stack is what the fake worker does there.
 struct ProcessScene {
   std::vector<CellRecord> run(const std::vector<std::string>& behaviours) {
     std::vector<Cell> cells;
@@ -66,7 +66,7 @@ struct ProcessScene {
     return execute(plan, workers, launcher, clock, directory, options, observer);
   }
 
-  // The end of a cell that does this, after which another cell has still been completed and no process is left.
+  // The end of a cell that does this. Afterwards another cell has still been completed, and no process is left.
   AttemptRecord end_of(const std::string& behaviour) {
     const auto records = run({behaviour, "ok"});
     REQUIRE(records.size() == 2);
@@ -82,7 +82,7 @@ struct ProcessScene {
   }
 
   TraceLevel level = TraceLevel::step;
-  std::int64_t steps = 0;  // 0: those of the sample
+  std::int64_t steps = 0;  // 0: as many as in the sample
   TemporaryFolder store;
   std::filesystem::path folder;
   TimeLimits limits{seconds(20), seconds(20), seconds(20), milliseconds(300)};

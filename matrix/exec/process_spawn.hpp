@@ -1,5 +1,5 @@
-// posix_spawn with what every child of the coordinator gets: default signals, an empty signal mask, no descriptor but
-// those it was given.
+// posix_spawn as for every child of the coordinator: with default signals, an empty signal mask, and only the
+// descriptors that it was given.
 #pragma once
 
 #include <map>
@@ -16,10 +16,10 @@ struct SpawnRequest {
   std::optional<std::map<std::string, std::string>> environment;  // nothing: this process's own
   std::string working_directory;                                  // empty: this process's own
   std::vector<std::pair<int, int>> descriptors;                   // (ours, child's); child's 0, 1 and 2 default to null
-  bool own_group = false;                                         // first process of a new process group
+  bool own_group = false;                                         // make it the first process of a new process group
 };
 
-// Waits a little and tries again while the system is out of processes or memory. Throws std::system_error.
+// Waits a little and tries again while the system lacks processes or memory. Throws std::system_error.
 pid_t spawn_process(const SpawnRequest& request);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Every Python that is started here is isolated (`-I`): neither the folder one stands in nor a PYTHON* variable nor the
-// user's own site folder decides what it imports. A run folder or a checkout may hold a `json.py`.
+// Every Python that is started here is isolated (`-I`). The current folder, PYTHON* variables and the user's own site
+// folder do not decide what it imports. A run folder or a checkout may hold a `json.py`.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace reprobench {
 
-// $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3; absolute.
+// The interpreters to try: $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3; as absolute paths.
 std::vector<std::string> python_candidates();
 
-// First of them that can import `module`; empty if none can.
+// The first of them that can import `module`; empty if none can.
 std::string find_python_with(const std::string& module);
 
 SubprocessOptions isolated_python(const std::string& interpreter, const std::vector<std::string>& arguments);

@@ -1,7 +1,7 @@
-// Which repeats of a run's cells are still to end, and which are added where noise leaves a ratio open. Pure.
+// The repeats of a run's cells that have not ended, and those that are added if noise leaves a ratio undecided. Pure.
 //
-// Cells that are compared with each other are looked at together, once the last repeat of them all has ended: what is
-// added to one of them is added to its reference, so that every repeat has its partner.
+// Cells that are compared with each other are looked at together, once the last repeat of all of them has ended.
+// Repeats that are added to one of them are added to its reference too, so that every repeat has its partner.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace reprobench {
 
-// By the cells' index: a reference and those that name it, in plan order. Skipped cells are in none.
+// Groups of cells by index: a reference and those that name it, in plan order. Skipped cells are in no group.
 std::vector<std::vector<std::size_t>> compared_cells(const Plan& plan);
 
 // Repeats `from` to `until` - 1 of a cell.
@@ -25,19 +25,19 @@ class RepeatsLeft {
  public:
   explicit RepeatsLeft(const Plan& plan);
 
-  // A repeat of that cell is over, whatever came of it. Gives the cells that can be looked at now: it alone, or all
-  // that it is compared with and that wait for each other. Empty: not yet.
+  // Called when a repeat of that cell is over, however it ended. Returns the cells that can be looked at now: only this
+  // one, or all cells of its group if they wait for each other. Empty if it is too early.
   std::vector<std::size_t> ended(std::size_t cell_index);
 
-  // Up to the next look, of those cells and of their references, each once. What has no further look, or no reference
-  // in this run, gets none.
+  // Adds repeats up to the next look, for those cells and their references, once for each. Cells without a further
+  // look, or without a reference in this run, get none.
   std::vector<FurtherRepeats> add_for(const std::vector<std::size_t>& open);
 
  private:
   // Cells that are compared with each other.
   struct Group {
     std::vector<std::size_t> cells;
-    int left = 0;                // of all of them
+    int left = 0;                // sum over all of them
     bool waits_for_all = false;  // one of them may be repeated further
   };
 

@@ -1,4 +1,4 @@
-// The files by which the ranks of one resident attempt are told of their turns, and say how far they have come.
+// The files by which the ranks of one resident attempt learn of their turns and report their progress.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ class Resident {
   // Begins turns.jsonl in every rank's folder. Throws StoreError.
   Resident(const CellRequest& request, const std::filesystem::path& attempt_folder);
 
-  // Every rank may do the steps of this block now. Blocks come in order. Throws StoreError.
+  // Allows every rank to do the steps of this block now. Blocks come in order. Throws StoreError.
   void give_turn(std::int64_t block);
 
-  // Every rank has begun its trace, so it has loaded and waits.
+  // Whether every rank has begun its trace, and so has loaded and waits.
   bool is_ready();
 
-  // Every rank has the last step of the turn given last on record.
+  // Whether every rank has recorded the last step of the latest turn.
   bool has_done_its_turn();
 
  private:
@@ -41,7 +41,7 @@ class Resident {
 
   CellRequest request_;
   std::vector<RankFiles> ranks_;
-  std::int64_t lines_ = 0;       // of every turns.jsonl
+  std::int64_t lines_ = 0;       // in every turns.jsonl
   std::int64_t last_asked_ = 0;  // step
 };
 

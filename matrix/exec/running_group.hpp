@@ -33,17 +33,17 @@ struct RunningGroup {
   TaskGroup tasks;
   GpuLease lease;
   std::vector<RunningAttempt> attempts;  // those that have not ended
-  bool is_worth_retrying = false;        // for what the attempts that have ended came to
+  bool is_worth_retrying = false;        // because of how the attempts that have ended did end
   bool has_product_end = false;
   TurnOrder order{{}};
-  std::optional<TurnOrder::Next> turn;  // who has it; nothing before the first and after the last one
+  std::optional<TurnOrder::Next> turn;  // who has it; nothing before the first turn and after the last one
   bool turns_have_begun = false;
 
   bool takes_turns() const { return !attempts.empty() && attempts.front().resident != nullptr; }
 };
 
-// Gives the next turn once the last one was taken. The first one waits until every resident has loaded. Whoever waits
-// is paused; whoever has done all its turns may end undisturbed before the next one begins.
+// Gives the next turn once the last one is done. The first one waits until every resident has loaded. Members that wait
+// are paused. A member that has done all its turns may end undisturbed before the next turn begins.
 void pass_turns(RunningGroup& group, AttemptWatch::Time now);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Which attempts may start now. Pure: it knows the plan and what runs, asks `place` whether there is room on the
-// machine (placement.hpp), and starts nothing itself.
+// Decides which attempts may start now. Pure: it knows the plan and the running attempts, asks `place` whether the
+// machine has room (placement.hpp), and starts nothing itself.
 #pragma once
 
 #include <chrono>
@@ -20,40 +20,42 @@ struct AttemptTask {
   int attempt = 0;  // retry number
 };
 
-// What may run beside a group of attempts.
+// The attempts that may run beside a group.
 enum class Company {
-  alone,      // nothing: one attempt that is timed
-  own_group,  // its own members and nothing else: residents that are timed against each other
+  alone,      // none: one attempt that is timed
+  own_group,  // only its own members: residents that are timed against each other
   shared,     // any other that shares, up to the number of jobs
 };
 
-// Attempts that start together. Several are residents: all stay up, and take turns (turn_order.hpp).
+// Attempts that start together. Several are residents: all stay up and take turns (turn_order.hpp).
 struct TaskGroup {
   std::vector<AttemptTask> members;
   Company company = Company::shared;
   std::chrono::nanoseconds not_before{0};
 };
 
-// Every repeat of every cell that is not skipped. A reference and the cells that name it belong together: repeats go
-// round-robin over them (A0 B0 C0 A1 B1 C1 ...), so that what is compared was measured seconds apart; their residents
-// are one group a repeat. Otherwise in plan order.
+// Every repeat of every cell that is not skipped. A reference and the cells that name it belong together. Repeats go
+// round-robin over them (A0 B0 C0 A1 B1 C1 ...), so that values that are compared were measured seconds apart. Their
+// residents are one group for each repeat. Otherwise the order is that of the plan.
 std::vector<TaskGroup> groups_of(const Plan& plan);
 
 class Scheduler {
  public:
   Scheduler(const Plan& plan, int jobs);
 
-  // Takes the first group that may start now, for which `place` found room. What cannot be placed is overtaken; what
-  // waits for others to end is not, and nor is what stands behind it: a stream of small cells would starve it.
+  // Takes the first group that may start now and for which `place` found room. A group that cannot be placed is
+  // overtaken. A group that waits for others to end is not, and neither are groups behind it, because a stream of small
+  // cells would starve it.
   std::optional<TaskGroup> next(std::chrono::nanoseconds now, const std::function<bool(const TaskGroup&)>& place);
 
-  // A group that next() gave no longer runs.
+  // Called when a group from next() no longer runs.
   void ended(const TaskGroup& group);
 
-  // The same attempts once more, in front of all others once they are due.
+  // Puts the same attempts before all others, once they are due.
   void retry(TaskGroup group, std::chrono::nanoseconds not_before);
 
-  // Behind all others: what made the noise may be over by then. They stand round-robin as those of the plan do.
+  // Puts repeats behind all others, because the source of the noise may be over by then. They go round-robin like those
+  // of the plan.
   void add(const std::vector<FurtherRepeats>& repeats);
 
   bool has_waiting() const { return !waiting_.empty(); }
@@ -66,7 +68,7 @@ class Scheduler {
   std::deque<TaskGroup> waiting_;
   int jobs_;
   int running_ = 0;           // groups
-  int running_unshared_ = 0;  // of them, those that bear no company
+  int running_unshared_ = 0;  // groups among them that are not Company::shared
 };
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// A helper program run to its end: pip, cmake, the worker's `describe`, the report generator. No shell is involved
-// anywhere, and neither the folder one stands in nor one's environment decides what it runs.
+// Runs a helper program to its end: pip, cmake, the worker's `describe`, the report generator. No shell is involved.
+// Neither the current folder nor the environment decides which program runs.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ struct SubprocessOptions {
   std::optional<std::map<std::string, std::string>> environment{};  // nothing: that of helper_environment()
   std::string working_directory = "/";
   std::chrono::milliseconds timeout{0};  // 0: none
-  // reprobench-shepherd: the command and all it started end when this process ends, even by SIGKILL. Empty: they may
-  // outlive it.
+  // Path of reprobench-shepherd: the command and all processes that it started end when this process ends, even by
+  // SIGKILL. Empty: they may outlive it.
   std::string shepherd{};
-  // What is put before the shepherd: reprobench-enclosure with its options, up to `--` (exec/enclosed_command.hpp).
+  // The command before the shepherd: reprobench-enclosure with its options, up to `--` (exec/enclosed_command.hpp).
   std::vector<std::string> enclosure{};
   std::function<void(std::string_view)> on_output{};  // each chunk of stdout or stderr as it comes; may be empty
   std::size_t capture_bytes = 1 << 20;                // how much of each stream is kept
@@ -36,11 +36,11 @@ struct SubprocessResult {
 
 SubprocessResult run_subprocess(const SubprocessOptions& options);
 
-// The variables of this process, to start another with and a few changed.
+// The variables of this process, to start another one with them and a few changes.
 std::map<std::string, std::string> inherited_environment();
 
-// First of PATH's folders that holds an executable `name`; empty if none. A folder that depends on where one stands
-// (`.`, an empty one) is passed over.
+// The executable `name` in the first of PATH's folders that has it; empty if none has. A folder that depends on the
+// current one (`.`, an empty one) is ignored.
 std::string find_in_path(const std::string& name);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// In which order residents take turns: every round forward, the next one backward (A0 B0 B1 A1 A2 B2 ...), so that a
-// drift of the machine falls on both sides alike (ABBA). Pure.
+// The order in which residents take turns: one round forward, the next one backward (A0 B0 B1 A1 A2 B2 ...). So a drift
+// of the machine affects both sides alike (ABBA). Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class TurnOrder {
     std::int64_t block = 0;
   };
 
-  // `blocks`: how many turns each member has.
+  // `blocks` has the number of turns of each member.
   explicit TurnOrder(std::vector<std::int64_t> blocks) : blocks_(std::move(blocks)) {}
 
-  // Nothing: all turns were taken.
+  // Nothing if all turns were taken.
   std::optional<Next> next();
 
-  // It takes no more turns; the others go on without it.
+  // This member takes no more turns; the others go on without it.
   void drop(std::size_t member) { blocks_[member] = 0; }
 
  private:

@@ -1,8 +1,8 @@
 // How the root of an image and a few paths of this host become one tree of mounts, decided before anything is mounted.
 //
 // The root is never written to, so no mount point can be made in it. Its entries are therefore bound one by one into a
-// new file system in memory, the spine. Where a path of the host falls into a folder of the image, that folder is made
-// in the spine too, and its entries are bound one level further down.
+// new file system in memory, the spine. If a path of the host falls into a folder of the image, that folder is made in
+// the spine too, and its entries are bound one level further down.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,7 @@ struct SpineStep {
 
 struct Spine {
   std::vector<SpineStep> steps;  // in their order
-  std::string problem;           // why there is no such tree; empty: there is
+  std::string problem;           // why there is no such tree; empty if there is one
 };
 
 // The spine's own place for the host's files until all is bound.

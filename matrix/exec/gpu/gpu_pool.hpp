@@ -1,5 +1,5 @@
-// Which attempt gets which GPU. Inside this runner a GPU belongs to one attempt at a time; between runners on one host
-// a lock file a GPU decides (reliability rule R11): timed cells hold it alone, others may share it.
+// Decides which attempt gets which GPU. Inside this runner a GPU belongs to one attempt at a time. Between runners on
+// one host a lock file for each GPU decides (reliability rule R11): timed cells hold it alone, others may share it.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace reprobench {
 // $REPROBENCH_LOCK_DIR, else /run/lock, else the folder for temporary files: one place for all users of a host.
 std::filesystem::path gpu_lock_folder();
 
-// GPUs an attempt may use; given back when it is destroyed.
+// GPUs that an attempt may use. They are given back when the lease is destroyed.
 class GpuLease {
  public:
   GpuLease() = default;
@@ -32,15 +32,16 @@ class GpuPool {
  public:
   GpuPool(std::vector<GpuFacts> gpus, std::filesystem::path lock_folder);
 
-  // `count` free GPUs of a class ("sm_90"), the first ones of the host that are free: repeats and arms that are
-  // compared meet the same card. Nothing if they are not to be had now. Throws StoreError where a lock cannot be made.
+  // `count` free GPUs of a class ("sm_90"), the first free ones of the host, so that repeats and arms that are compared
+  // get the same card. Nothing if they are not available now. Throws StoreError if a lock file cannot be made.
   std::optional<GpuLease> try_lease(const std::string& wanted_class, int count, bool exclusive);
   void give_back(const GpuLease& lease);
 
-  // No further attempt gets this GPU in this run.
+  // From now on no attempt of this run gets this GPU.
   void quarantine(const std::string& uuid, const std::string& reason);
 
-  // Why no wait will ever bring `count` GPUs of the class: "GPU-… is quarantined: Xid 79 …". Empty: they may come.
+  // Why waiting will never bring `count` GPUs of the class: "GPU-… is quarantined: Xid 79 …". Empty if they may become
+  // free.
   std::string hopeless_because(const std::string& wanted_class, int count) const;
 
  private:
@@ -54,7 +55,7 @@ class GpuPool {
   std::filesystem::path lock_folder_;
 };
 
-// What CUDA_VISIBLE_DEVICES says for these GPUs.
+// The value of CUDA_VISIBLE_DEVICES for these GPUs.
 std::string visible_devices(const std::vector<GpuFacts>& gpus);
 
 }  // namespace reprobench

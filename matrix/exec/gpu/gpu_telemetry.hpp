@@ -1,5 +1,5 @@
-// Watching an attempt's GPUs while it runs: what they do goes to telemetry.jsonl in the attempt's folder. Read-only
-// towards the card, and never in the way of the attempt: a library that is missing or hangs costs the telemetry alone.
+// Watches an attempt's GPUs while it runs and writes telemetry.jsonl in the attempt's folder. It only reads from the
+// card and never disturbs the attempt: if a library is missing or hangs, only the telemetry is lost.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@
 
 namespace reprobench {
 
-// Of one attempt. Destroying it without stop() leaves the file without its end, as after a kill.
+// The recording of one attempt. If it is destroyed without stop(), the file has no end line, as after a kill.
 class TelemetryRecording {
  public:
   virtual ~TelemetryRecording() = default;
 
-  // Takes a last reading and closes the file. Comes back even if the library does not.
+  // Takes a last reading and closes the file. Returns even if the library does not.
   virtual void stop() = 0;
 };
 
@@ -35,10 +35,10 @@ struct TelemetrySettings {
   std::string library = nvml_library_path();
   std::string kernel_log = "/dev/kmsg";  // where Xids are read if NVML has no events
   std::chrono::milliseconds period{100};
-  std::chrono::milliseconds patience{2'000};  // with a library that does not answer
+  std::chrono::milliseconds patience{2'000};  // how long to wait for a library that does not answer
 };
 
-// Through NVML, on one thread of its own for all attempts.
+// Telemetry through NVML, on one thread of its own for all attempts.
 class NvmlTelemetry : public Telemetry {
  public:
   explicit NvmlTelemetry(TelemetrySettings settings = {});

@@ -1,5 +1,5 @@
-// The thread that asks NVML. It may get stuck in there for ever, so nobody waits for it without a limit and it shares
-// only SamplerState, which lives as long as either side needs it.
+// The thread that asks NVML. It may get stuck there for ever, so nobody waits for it without a limit. It shares only
+// SamplerState, which lives as long as either side needs it.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ struct WatchedGpus {
   std::vector<bool> is_lost = std::vector<bool>(header.gpus.size(), false);  // the sampler's own
   bool knows_wait_error = false;                                             // likewise
 
-  // Under SamplerState::mutex.
+  // These two are guarded by SamplerState::mutex.
   bool wants_last_pass = false;
   bool had_last_pass = false;
 };

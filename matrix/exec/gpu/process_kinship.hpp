@@ -1,4 +1,4 @@
-// Whose process a pid is, seen from this runner.
+// Tells whose process a pid is, as seen from this runner.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace reprobench {
 enum class Kinship {
   own,      // this process or a descendant of it
   foreign,  // somebody else's
-  hidden,   // not in /proc: of another PID namespace, or it has just ended
+  hidden,   // not in /proc: in another PID namespace, or it has just ended
 };
 
 Kinship kinship_of(std::int64_t pid);

@@ -1,5 +1,6 @@
-// Attempts whose ranks are the processes of an outer launcher: rank 0 starts its own here, and asks each of the others,
-// which has come to the meeting, to start its. Every rank is still a tree under a shepherd, with all its proof.
+// Attempts whose ranks are the processes of an outer launcher. Rank 0 starts its own process tree here. It asks each
+// other rank that has joined the meeting to start its own. Every rank is still a tree under a shepherd, with all its
+// evidence.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@ class JoinedLauncher : public Launcher {
   // Both must outlive it. `own` starts the trees of rank 0.
   JoinedLauncher(Launcher& own, RankMeeting& meeting) : own_(own), meeting_(meeting) {}
 
-  // Throws std::system_error also if a rank is gone: nobody could start it again but the outer launcher.
+  // Throws std::system_error also if a rank is gone, because only the outer launcher could start it again.
   AttemptHandle start(const LaunchRequest& request) override;
   void stop(AttemptHandle handle, StopSignal signal) override;
   std::vector<LaunchEvent> wait(std::chrono::milliseconds timeout) override;
@@ -26,7 +27,7 @@ class JoinedLauncher : public Launcher {
     AttemptHandle own = 0;
     LaunchRequest request;
     std::set<int> running;                                      // ranks that have not ended
-    std::map<int, std::chrono::steady_clock::time_point> lost;  // ranks whose process is gone, since when
+    std::map<int, std::chrono::steady_clock::time_point> lost;  // ranks whose process is gone, and since when
   };
 
   void take_own(std::vector<LaunchEvent>& events, std::chrono::milliseconds timeout);

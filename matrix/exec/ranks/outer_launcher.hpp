@@ -1,5 +1,5 @@
 // What an outer launcher, torchrun or srun, has told this process: that it is one of several that run one command, and
-// which. All of them on this host: ranks share its clock and its folders.
+// which one. All of them are on this host, because ranks share its clock and its folders.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@ enum class OuterLauncher { either, torchrun, slurm };
 
 struct OuterRank {
   std::string launcher;  // "torchrun", "slurm"
-  // What the processes of one launch have in common, and no other launch on this host at the time: of torchrun its run,
-  // its address and how often it restarted, of Slurm job and step.
+  // Common to the processes of one launch, and different for every other launch on this host at the time. For torchrun:
+  // its run, its address and its number of restarts. For Slurm: job and step.
   std::string launch;
   int rank = 0;
   int local_rank = 0;
@@ -25,8 +25,9 @@ struct OuterRank {
 // The text of a variable, or null.
 using Environment = std::function<const char*(const char* name)>;
 
-// Throws UsageError, in the words of the variables: some are missing, or no numbers, or beyond the number of ranks, or
-// on several hosts; both launchers' are there and do not agree, and `launcher` does not choose.
+// Throws UsageError, in the words of the variables, if some are missing, are no numbers, are beyond the number of
+// ranks, or tell of several hosts. It is also thrown if both launchers' variables are there, do not agree, and
+// `launcher` does not choose.
 OuterRank outer_rank(OuterLauncher launcher, const Environment& environment);
 
 }  // namespace reprobench

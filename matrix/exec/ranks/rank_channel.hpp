@@ -1,7 +1,7 @@
-// What the processes that an outer launcher started say to each other: each holds one end of a socket to rank 0, which
-// coordinates. It carries orders and their echo alone; what an attempt leaves are files, as ever. A socket, because its
-// end tells at once that a process is gone, and because nothing of it outlives them: there is no stale one to be
-// joined.
+// Messages between the processes that an outer launcher started. Each holds one end of a socket to rank 0, which
+// coordinates. It carries only orders and their echo; the results of an attempt are files, as always. A socket is used
+// because its end tells at once that a process is gone, and because nothing of it outlives them. So there is no stale
+// one to join.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class RankMessageKind {
   terminate,  // from rank 0: and stop it
   kill,
   finish,   // from rank 0, last: leave with this exit code
-  started,  // to rank 0: what became of the attempt's rank (launcher.hpp)
+  started,  // to rank 0: what happened to the attempt's rank (launcher.hpp)
   heartbeat,
   ended,
   not_stored,   // ended, and exit.json could not be written
@@ -41,7 +41,7 @@ struct RankMessage {
   std::string version = {};  // of a join: kProjectVersion, which must be that of rank 0
   int rank = 0;              // of a join and a launch
   int ranks = 0;             // of a join
-  std::int64_t handle = 0;   // of what is about an attempt: rank 0's
+  std::int64_t handle = 0;   // of messages about an attempt: rank 0's
   std::string nonce = {};    // of a launch: as RankLaunch has them
   std::string folder = {};
   std::vector<std::string> command = {};
@@ -71,7 +71,7 @@ struct Description<RankMessage> {
   }
 };
 
-// One end of a connection. A message is sent and received whole or not at all.
+// One end of a connection. A message is sent and received completely or not at all.
 class RankChannel {
  public:
   RankChannel() = default;
@@ -81,25 +81,28 @@ class RankChannel {
   int descriptor() const { return socket_.get(); }
   pid_t peer() const;  // the process at the other end, as the kernel knows it
 
-  // False if the other end does not read, and closed; or is gone, and open until receive() has given its last words.
+  // False if the other end does not read; then it is closed. False too if the other end is gone; then it stays open
+  // until receive() has returned its last messages.
   bool send(const RankMessage& message);
 
-  // And closes. What the other end still says is thrown away first: closed with something unread, the kernel would give
-  // it an error in place of this message.
+  // Sends a message and closes. Unread messages of the other end are discarded first. If one were left unread, the
+  // kernel would give the other end an error in place of this message.
   void send_last(const RankMessage& message);
 
-  // What has come, without waiting; nothing if nothing has. Closed if the other end is gone or says what is no message.
+  // The next message, without waiting; nothing if none has come. Closes if the other end is gone or sends what is no
+  // message.
   std::optional<RankMessage> receive();
 
  private:
   FileDescriptor socket_;
 };
 
-// The address of a launch among this user's processes on this host: a name that ends with the process that holds it.
-// Throws UsageError if another process does.
+// Opens the address of a launch among this user's processes on this host. It is a name that disappears with the process
+// that holds it. Throws UsageError if another process holds it.
 FileDescriptor listen_for_ranks(const std::string& launch);
 
-// Nothing if nobody listens there, or another user does. With `listener`: somebody who has come, else nothing at once.
+// Nothing if nobody listens there, or another user does. accept_rank() returns a rank that has come, or nothing at
+// once.
 std::optional<RankChannel> connect_to_rank_0(const std::string& launch);
 std::optional<RankChannel> accept_rank(const FileDescriptor& listener);
 

@@ -1,4 +1,4 @@
-// exit.json as the shepherd writes it: the document of contract/exit_record.hpp without a JSON library.
+// Writes exit.json for the shepherd: the document of contract/exit_record.hpp without a JSON library.
 #pragma once
 
 #include <stddef.h>
@@ -22,10 +22,11 @@ struct ExitAccount {
   int64_t stderr_bytes = 0;
 };
 
-// Length of the text, without the closing zero; 0 if `size` is too small.
+// Returns the length of the text, without the closing zero; 0 if `size` is too small.
 size_t format_exit_account(const ExitAccount& account, char* text, size_t size);
 
-// Under a temporary name in the current folder, then renamed to exit.json. 0 or the errno of what failed.
+// Writes under a temporary name in the current folder, then renames to exit.json. Returns 0 or the errno of the
+// failure.
 int write_exit_account(const ExitAccount& account);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Keeps the head and the tail of a stream that may be endless: a worker that prints a gigabyte fills neither the disk
-// nor anybody's memory, and is never blocked.
+// Keeps the head and the tail of a stream that may be endless. A worker that prints a gigabyte fills neither the disk
+// nor any memory, and is never blocked.
 #pragma once
 
 #include <stddef.h>
@@ -9,12 +9,12 @@ namespace reprobench {
 
 class LogKeeper {
  public:
-  // `file`: where the log goes. `cap_bytes`: head and tail together; `tail_buffer` holds half of it.
+  // `file` is where the log goes. `cap_bytes` is for head and tail together; `tail_buffer` holds half of it.
   LogKeeper(int file, size_t cap_bytes, char* tail_buffer) : file_(file), half_(cap_bytes / 2), tail_(tail_buffer) {}
 
   void take(const char* bytes, size_t count);
 
-  // Writes what was left out, in words, and the tail.
+  // Writes how much was left out, in words, and the tail.
   void finish();
 
   int64_t total_bytes() const { return total_; }
