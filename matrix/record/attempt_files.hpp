@@ -1,5 +1,4 @@
-// What an attempt's ranks left in their folders, as values and nothing more: how it ended is judged from them in
-// matrix/evidence.
+// The files of an attempt's ranks as values, without judgement. matrix/evidence judges from them how the attempt ended.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +14,7 @@
 
 namespace reprobench {
 
-// A document of this rank, or what is wrong with it; exactly one of the two is there.
+// A document of this rank, or the problem with it; exactly one of the two is set.
 template <class Document>
 struct ReadDocument {
   std::optional<Document> value;
@@ -26,7 +25,7 @@ struct RankFiles {
   ReadDocument<ExitRecord> exit;
   ReadDocument<CellResult> result;
   std::optional<Trace> trace;  // nothing: the file does not exist
-  std::string last_words;      // the last line of stderr that says something, control characters as `?`
+  std::string last_words;      // the last line of stderr that is not blank, control characters as `?`
 };
 
 struct AttemptFiles {
@@ -34,14 +33,14 @@ struct AttemptFiles {
   std::optional<TelemetryRecord> telemetry;  // nothing: it had no GPU
 };
 
-// Where the files of a rank are: `rank-N` in the attempt's folder.
+// The folder with the files of a rank: `rank-N` in the attempt's folder.
 std::filesystem::path rank_folder(const std::filesystem::path& attempt_folder, int rank);
 
-// `exit.json` of that rank, whosever attempt it is.
+// `exit.json` of that rank, whichever attempt wrote it.
 ReadDocument<ExitRecord> read_exit_record(const std::filesystem::path& rank_folder);
 
-// `request` is what the coordinator wrote, never what is on disk: documents that echo another nonce, cell or rank are
-// none of this rank's. Never throws for what the files hold.
+// `request` is the one that the coordinator wrote, never one from disk. Documents that echo another nonce, cell or rank
+// are not this rank's. Never throws because of the files' content.
 RankFiles read_rank_files(const std::filesystem::path& attempt_folder, const CellRequest& request);
 AttemptFiles read_attempt_files(const std::filesystem::path& folder, const CellRequest& request);
 

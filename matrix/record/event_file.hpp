@@ -1,5 +1,5 @@
-// A TensorBoard event file: scalars by step, as records of protocol buffers. It has no library for C++ but TensorFlow
-// itself, and the part that scalars need is small.
+// A TensorBoard event file: scalars by step, as records of protocol buffers. The only C++ library for it is TensorFlow
+// itself, and scalars need only a small part of the format.
 //
 // Source: tensorflow/core/lib/io/record_writer.h (records), core/util/event.proto and core/framework/summary.proto
 // (field numbers), version "brain.Event:2".
@@ -32,8 +32,8 @@ class EventFile {
   std::string bytes_;
 };
 
-// What a training's steps recorded: loss, norm of the gradients, learning rate, step time, samples a second, memory. A
-// value that a step did not measure has no point; a loss that is not a number has one.
+// The values that a training's steps recorded: loss, norm of the gradients, learning rate, step time, samples a second,
+// memory. A value that a step did not measure has no point; a loss that is not a number has one.
 std::string event_file_of(const Trace& trace, double begun_s);
 
 }  // namespace reprobench

@@ -13,7 +13,7 @@ namespace reprobench {
 
 struct OperatorCalls {
   std::map<std::int64_t, std::vector<OperatorRecord>> steps;  // in the order the calls ended
-  std::string problem;                                        // empty: every line is whole
+  std::string problem;                                        // empty: every line is complete and correct
 
   std::vector<OperatorRecord> of_step(std::int64_t step) const {
     const auto found = steps.find(step);
@@ -21,7 +21,7 @@ struct OperatorCalls {
   }
 };
 
-// Never throws for what the file holds: `problem` says what is wrong and everything before it is kept.
+// Never throws because of the file's content: `problem` says what is wrong, and everything before it is kept.
 OperatorCalls read_operator_calls(const std::filesystem::path& path);
 
 }  // namespace reprobench

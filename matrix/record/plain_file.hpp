@@ -1,5 +1,5 @@
-// Reading what a worker left behind, trusting nothing: a file that is a link, a FIFO, a device or too large is named,
-// not followed, waited for or loaded.
+// Reads files that a worker left, and trusts none of them. A file that is a link, a FIFO, a device or too large is
+// reported, and not followed, waited for or loaded.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ std::variant<std::string, FileProblem> read_plain_file(const std::filesystem::pa
 // At most the last `limit_bytes` of a file; empty if there is nothing to read.
 std::string read_tail(const std::filesystem::path& path, std::int64_t limit_bytes);
 
-// How reading a file of checked lines (contract/trace.hpp, trace_line) ended.
+// The outcome of reading a file of checked lines (contract/trace.hpp, trace_line).
 struct LinesRead {
   std::int64_t complete_lines = 0;
   bool torn_tail = false;  // the only problem is that the last line was cut
   std::string problem;     // empty: all read; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
 };
 
-// Hands every line's body to `accept` until the first problem; `accept` answers with one too, or with nothing.
-// Lines may be up to 16 MiB long.
+// Passes every line's body to `accept` until the first problem; `accept` returns a problem too, or an empty text. Lines
+// may be up to 16 MiB long.
 LinesRead read_checked_lines(const std::filesystem::path& path,
                              const std::function<std::string(const nlohmann::json&)>& accept);
 

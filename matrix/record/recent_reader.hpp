@@ -1,4 +1,4 @@
-// The segments of a trace of level `recent` (contract/recent_tensors.hpp), put into it.
+// Adds the segments of a trace of level `recent` to that trace (contract/recent_tensors.hpp).
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,13 @@
 
 namespace reprobench {
 
-// Adds the tensors of the last steps of `trace`, as it was read from that folder, to those it has: in order of step,
-// and none of older steps, whose being there is chance. `is_whole`: it has its final state, so nothing may be cut.
+// Adds the tensors of the last steps of `trace`, as it was read from that folder, to those it has, in order of step.
+// Tensors of older steps are not added, because it is chance whether they are there. `is_whole` says that the trace has
+// its final state, so nothing may be cut.
 //
-// Returns what is wrong, or nothing: "recent-1.jsonl:3: checksum is ...", "recent-1.jsonl: nonce ... does not match
-// trace.jsonl's ...", "trace.jsonl: the tensors of step 9,981 are on record nowhere". Then no segment is used.
+// Returns what is wrong, or an empty text: "recent-1.jsonl:3: checksum is ...", "recent-1.jsonl: nonce ... does not
+// match trace.jsonl's ...", "trace.jsonl: the tensors of step 9,981 are on record nowhere". If anything is wrong, no
+// segment is used.
 std::string add_recent_tensors(const std::filesystem::path& folder, bool is_whole, Trace& trace);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// The SQLite index over the runs of a store: for listing and history. Rebuildable from the run directories at any time,
-// so losing it loses nothing.
+// The SQLite index over the runs of a store, for listing and history. It can be rebuilt from the run directories at any
+// time, so losing it loses nothing.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct IndexedRun {
   int cells = 0;
 };
 
-// What the index of a store knows, newest first; nothing, and nothing is made, where there is no index.
+// The runs in the index of a store, newest first. If there is no index, none is returned and none is made.
 std::vector<IndexedRun> indexed_runs(const std::filesystem::path& store);
 
 class ResultIndex {
@@ -39,13 +39,13 @@ class ResultIndex {
   // One transaction for the run, its cells and its checks, from run.json and verdict.json. Idempotent.
   void add_run(const std::filesystem::path& run_folder, const nlohmann::json& run, const nlohmann::json& verdict);
 
-  // Drops everything and reads STORE/runs again; returns how many runs were found. A run directory that cannot be read
+  // Drops everything and reads STORE/runs again. Returns the number of runs found. A run directory that cannot be read
   // is left out.
   int rebuild();
 
-  // The same for an index that cannot even be opened: a new file is built from STORE/runs and takes the old one's place
-  // in one rename; run directories that cannot be read are left out and named in `problems`. Throws StoreError if
-  // another process has the index open for longer than 5 s.
+  // The same for an index that cannot even be opened. A new file is built from STORE/runs and replaces the old one in
+  // one rename. Run directories that cannot be read are left out and named in `problems`. Throws StoreError if another
+  // process has the index open for longer than 5 s.
   static int rebuild(const std::filesystem::path& store, std::vector<std::string>* problems = nullptr);
 
   std::vector<IndexedRun> runs() const;  // newest first

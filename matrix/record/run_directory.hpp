@@ -1,13 +1,13 @@
-// Where a run keeps its files, and the only code that writes them. The files are the truth; the SQLite index is rebuilt
-// from them.
+// The files of a run, and the only code that writes them. The files are the truth; the SQLite index is rebuilt from
+// them.
 //
 //   STORE/runs/r-20261121-101502-348-7f3a/
 //     run.json  plan.json  journal.jsonl  lock  verdict.json  junit.xml
 //     inputs/            the matrix, suite and stack files as they were
-//     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder a rank, also where there is one rank only:
+//     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder for each rank, also if there is only one:
 //       rank-0/   request.json trace.jsonl result.json exit.json stdout.log stderr.log, turns.jsonl of a resident
 //       worker
-//       and the same below stopped/ and resumed/ where the training was stopped and resumed
+//       and the same below stopped/ and resumed/ if the training was stopped and resumed
 //       (contract/attempt_segment.hpp)
 //     report/            report.html summary.md checks.csv
 // Durable files are written under a temporary name, synced and renamed (reliability rule R9).
@@ -39,24 +39,25 @@ class StoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Never leaves a half-written file under `path`: temporary name, fsync, rename, fsync of the folder. Throws StoreError.
+// Never leaves a half-written file under `path`: it uses a temporary name, fsync, rename, and fsync of the folder.
+// Throws StoreError.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-// The same for what is too large to stand in memory: `write` hands the file's parts to the sink, in order and of a size
-// worth a write(2).
+// The same for content that is too large for memory: `write` passes its parts to the sink, in order and each large
+// enough for a write(2).
 using TextSink = std::function<void(std::string_view)>;
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const TextSink&)>& write);
 
 // Throws StoreError.
 std::string read_file(const std::filesystem::path& path);
 
-// Whether nothing can be written there whatever happens: another user's folder, or a mount that can only be read.
+// Whether it is certain that nothing can be written there: another user's folder, or a mount that can only be read.
 bool is_read_only(const std::filesystem::path& folder);
 
 // Throws StoreError if a process is writing the run now: "run r1 is held by pid 4242 ...".
 void require_not_held(const std::filesystem::path& run_folder, const std::string& run_id);
 
-// "rank-0": a rank's folder in its attempt's.
+// "rank-0": the name of a rank's folder in its attempt's.
 std::string rank_folder_name(int rank);
 
 class RunDirectory {
@@ -72,29 +73,31 @@ class RunDirectory {
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // A new attempt folder with the folders and request.json of its `world_size` ranks, and the intent in the journal,
-  // before anything is launched.
+  // Makes a new attempt folder with the folders and request.json of its `world_size` ranks, and records the intent in
+  // the journal, before anything is launched.
   std::filesystem::path begin_attempt(const CellRequest& request);
 
-  // The folders and request.json of one of its later segments; returns the folder that they are in.
+  // Makes the folders and request.json of one of its later segments; returns the folder that they are in.
   std::filesystem::path begin_segment(const CellRequest& request, AttemptSegment segment);
 
-  // The end of an attempt in the journal, with the seal of its files (seal.hpp). `rank`: which of several ended it.
+  // Records the end of an attempt in the journal, with the seal of its files (seal.hpp). `rank` is the one of several
+  // that ended it.
   void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
                    std::optional<int> rank = std::nullopt);
 
-  // An attempt of another run with all its files. They are copied: a file with two names is refused when it is read
-  // (plain_file.hpp). What is no regular file is left out.
+  // Takes over an attempt of another run with all its files. They are copied, because a file with two names is refused
+  // when it is read (plain_file.hpp). Only regular files are copied.
   void adopt_attempt(const CellRequest& request, const std::filesystem::path& source, AttemptEnd end,
                      const std::string& detail, std::optional<int> rank = std::nullopt);
 
-  // What the difference between a cell and its reference is; once a cell.
+  // Records the cause of the difference between a cell and its reference; once for each cell.
   void note_diagnosis(const CellDiagnosis& diagnosis);
 
   void keep_input(const std::string& name, std::string_view content);
 
-  // Everything on disk, and run.json says that the run has ended. Throws StoreError where plan.json or journal.jsonl no
-  // longer is what was written: whoever could reach them, a worker among others, may have changed what is judged.
+  // Syncs everything to disk, and records in run.json that the run has ended. Throws StoreError if plan.json or
+  // journal.jsonl is no longer as it was written. A process that could reach them, such as a worker, may then have
+  // changed what is judged.
   RunSeal finish(const RunInfo& info);
 
  private:
@@ -108,7 +111,7 @@ class RunDirectory {
   int journal_fd_ = -1;
   std::int64_t journal_seq_ = 0;
   std::string plan_sha256_;              // as written
-  std::unique_ptr<Sha256> journal_sha_;  // of what was appended
+  std::unique_ptr<Sha256> journal_sha_;  // of the text that was appended
 };
 
 }  // namespace reprobench

@@ -109,7 +109,7 @@ struct Description<JournalVerdict> {
   }
 };
 
-// What the journal knows of one attempt.
+// What the journal records of one attempt.
 struct JournaledAttempt {
   std::string cell_id;
   int repeat = 0;
@@ -124,13 +124,13 @@ struct JournaledAttempt {
 
 struct Journal {
   std::string plan_sha256;
-  std::string verdict_sha256;              // of the last verdict; empty: it was not judged
-  std::vector<JournaledAttempt> attempts;  // in the order they began
+  std::string verdict_sha256;              // of the last verdict; empty: the run was not judged
+  std::vector<JournaledAttempt> attempts;  // in the order in which they began
   std::vector<CellDiagnosis> diagnoses;
 };
 
-// A last line that was cut (the runner was killed while writing it) is left out; damage anywhere else throws
-// StoreError, as does an attempt that has a second end, or the nonce of another.
+// Leaves out a last line that was cut because the runner was killed while writing it. Throws StoreError for damage
+// anywhere else, and for an attempt that has a second end, or the nonce of another.
 Journal read_journal(const std::filesystem::path& path);
 
 }  // namespace reprobench

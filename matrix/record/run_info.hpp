@@ -1,4 +1,4 @@
-// Who ran what and when: the content of run.json.
+// The content of run.json: who ran what and when.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reprobench {
 
-// A run that a merged run was made of.
+// One of the runs of which a merged run was made.
 struct RunSource {
   std::string run_id;
   std::string host;  // label, as in plan.json
@@ -31,8 +31,8 @@ struct RunInfo {
   bool interrupted = false;
   bool terminated = false;  // by TERM or HUP, not by Ctrl-C
   std::string reprobench_version;
-  std::string program_sha256;      // of the program that ran it; empty: of an older build, or a merged run
-  std::vector<RunSource> sources;  // of a merged run; empty: this run was run
+  std::string program_sha256;      // SHA-256 of the program that ran it; empty: an older build, or a merged run
+  std::vector<RunSource> sources;  // for a merged run; empty: this run itself was run
 };
 
 template <>
@@ -48,7 +48,7 @@ struct Description<RunSource> {
   }
 };
 
-// As run.json and verdict.json carry it; run.json adds the document head.
+// The fields in run.json and verdict.json; run.json adds the document head.
 template <>
 struct Description<RunInfo> {
   static constexpr About about = About::part("run_info", "As in run.json.");

@@ -1,4 +1,4 @@
-// A safetensors file, mapped into memory: tensors as named views of its bytes.
+// A safetensors file, mapped into memory, with its tensors as named views of its bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace reprobench {
 
-// Valid while the file it came from is open. May be unaligned.
+// Valid while its file is open. The bytes may be unaligned.
 struct TensorView {
   std::string name;
   std::string dtype;  // "F32"; one that safetensors_dtype() does not know is opaque
@@ -22,13 +22,14 @@ struct TensorView {
   std::uint64_t offset_bytes = 0;  // of the first byte in the file
 };
 
-// In a list ordered by name; null if there is none.
+// Finds a tensor in a list ordered by name; null if there is none.
 const TensorView* find_tensor(std::span<const TensorView> tensors, std::string_view name);
 
 class SafetensorsFile {
  public:
-  // Follows symbolic links, waits for no FIFO. Throws StoreError where the file cannot be opened or is no regular file,
-  // ContractError (parse_safetensors) for what it holds. A file that someone cuts while it is open ends the process.
+  // Follows symbolic links, and never waits for a FIFO. Throws StoreError if the file cannot be opened or is no regular
+  // file, and ContractError (parse_safetensors) for its content. If someone cuts the file while it is open, the process
+  // ends.
   static SafetensorsFile open(const std::filesystem::path& path);
 
   SafetensorsFile(SafetensorsFile&& other) noexcept;

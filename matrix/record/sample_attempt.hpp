@@ -1,5 +1,5 @@
-// For tests of this layer and of evidence: a folder of one's own, an attempt's files as a good worker leaves them, and
-// a run of it.
+// For tests of this layer and of evidence: a temporary folder, an attempt's files as a good worker leaves them, and a
+// run of it.
 #pragma once
 
 #include <filesystem>
@@ -72,7 +72,7 @@ struct SampleAttempt {
     link_steps();
   }
 
-  // The chain as the lines have it, from the header's workload on.
+  // Computes the chain of the lines, from the header's workload on.
   void link_steps() {
     const auto digest_in = [](const nlohmann::json& line, const char* key) {
       return digest_from_hex(line.at(key).get_ref<const std::string&>()).value();
@@ -86,8 +86,8 @@ struct SampleAttempt {
     result.chain = to_hex(chain);
   }
 
-  // The same at a level of tensors: every step's root is of one weight. All three are in the trace at level `recent`,
-  // too: they are log-spaced or the last.
+  // The same attempt at a level of tensors: every step's root is that of one weight. At level `recent` all three steps
+  // are in the trace too, because they are log-spaced or the last.
   void record_tensors(TraceLevel level = TraceLevel::tensor) {
     request.trace = level;
     std::vector<nlohmann::json> recorded;
@@ -146,7 +146,7 @@ inline Plan sample_plan(const SampleAttempt& sample) {
   return plan;
 }
 
-// What act() threw as a StoreError.
+// The text of the StoreError that act() threw.
 inline std::string what_of(const std::function<void()>& act) {
   try {
     act();

@@ -1,7 +1,7 @@
-// Seals: by what files a run was judged. Every file of an attempt stands in the journal by size and SHA-256 from the
-// moment the attempt ended, the plan in the journal's first line, plan and journal in verdict.json, and that in the
-// journal's last line (verdict_seal.hpp). Whoever reads the run later learns whether these are still the files. They
-// find changes, they do not keep a forger out.
+// Seals record the files by which a run was judged. The size and SHA-256 of every file of an attempt are in the journal
+// from the moment the attempt ended. The seal of the plan is in the journal's first line. Those of plan and journal are
+// in verdict.json, whose own seal is in the journal's last line (verdict_seal.hpp). A later reader of the run learns
+// from them whether these are still the files. They find changes; they do not keep a forger out.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct SealedFile {
   friend bool operator==(const SealedFile&, const SealedFile&) = default;
 };
 
-// A file that a worker made enormous, a sparse one costs it nothing, must not keep the runner from its other attempts.
+// Larger files are not hashed. A worker can make an enormous file, a sparse one at no cost, and that must not keep the
+// runner from its other attempts.
 inline constexpr std::int64_t kLargestHashedBytes = std::int64_t{4} << 30;
 
 template <>
@@ -34,15 +35,15 @@ struct Description<SealedFile> {
   }
 };
 
-// In order of name. What is no plain file (a link, a FIFO, a file with two names) is left out, as readers refuse it.
-// Throws StoreError where a plain file cannot be read.
+// The files in order of name. A file that is no plain file (a link, a FIFO, a file with two names) is left out, because
+// readers refuse it. Throws StoreError if a plain file cannot be read.
 std::vector<SealedFile> seal_files(const std::filesystem::path& attempt_folder);
 
-// "rank-0/trace.jsonl changed since it was judged"; empty: the files are the sealed ones, no more and no fewer. Throws
-// StoreError as seal_files does.
+// "rank-0/trace.jsonl changed since it was judged". Empty if the files are the sealed ones, no more and no fewer.
+// Throws StoreError as seal_files does.
 std::string broken_seal(const std::filesystem::path& attempt_folder, const std::vector<SealedFile>& sealed);
 
-// Of the files that tell what was to run and what did.
+// The seal of the files that record what was to run and what did.
 struct RunSeal {
   std::string plan_sha256;
   std::string journal_sha256;
@@ -59,7 +60,7 @@ struct Description<RunSeal> {
   }
 };
 
-// Throws StoreError where one of the two cannot be read.
+// Throws StoreError if one of the two cannot be read.
 RunSeal seal_of_run(const std::filesystem::path& run_folder);
 
 }  // namespace reprobench

@@ -1,4 +1,5 @@
-// The little of SQLite's C interface that the index needs, with errors as exceptions and handles that close themselves.
+// The small part of SQLite's C interface that the index needs, with errors as exceptions and handles that close
+// themselves.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class SqliteError : public std::runtime_error {
 void execute_sql(sqlite3* db, const std::string& sql);
 std::int64_t query_integer(sqlite3* db, const std::string& sql);
 
-// Opened for reading and writing, with the settings every connection of ours has.
+// Opens a database for reading and writing, with the settings of all our connections.
 sqlite3* open_database(const std::string& path, bool create);
 
 // One prepared statement. Parameters are bound in order; everything throws SqliteError.
@@ -34,8 +35,8 @@ class Statement {
   Statement& bind(const std::string& text);
   Statement& bind(std::int64_t value);
   Statement& bind(std::optional<double> value);  // nothing: NULL
-  bool step();                                   // true: a row is there
-  void run();                                    // to the end, then ready for the next row's parameters
+  bool step();                                   // true: there is a row
+  void run();                                    // runs to the end, then ready for the next row's parameters
 
   std::string text(int column) const;
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }

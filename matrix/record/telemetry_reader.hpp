@@ -15,10 +15,10 @@ struct TelemetryRecord {
   std::vector<TelemetrySample> samples;
   std::vector<TelemetryEvent> events;
   std::optional<TelemetryEnd> end;
-  std::string problem;  // of the file: "telemetry.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
+  std::string problem;  // with the file: "telemetry.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
 };
 
-// Nothing if the file does not exist: the attempt had no GPU. Never throws for what it holds.
+// Nothing if the file does not exist, because the attempt had no GPU. Never throws because of its content.
 std::optional<TelemetryRecord> read_telemetry(const std::filesystem::path& path, const std::string& nonce);
 
 }  // namespace reprobench
