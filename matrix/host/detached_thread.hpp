@@ -1,12 +1,12 @@
-// A thread nobody waits for: calls into the driver's library may never come back, and then the run must still end. What
-// runs on it owns all it touches.
+// A thread that nobody waits for. Calls into the driver's library may never return, and then the run must still end.
+// The work owns everything it touches.
 #pragma once
 
 #include <functional>
 
 namespace reprobench {
 
-// Signals stay with the threads that are there already.
+// Signals stay with the threads that existed before.
 void start_detached(std::function<void()> work);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Asks this machine what it is. Read-only; no CUDA is started for it.
+// Finds the facts of this machine. It only reads, and starts no CUDA.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace reprobench {
 
-// From /proc, /sys, uname, os-release and, where libnvidia-ml.so.1 can be opened, NVML.
+// From /proc, /sys, uname, os-release and, if libnvidia-ml.so.1 can be opened, NVML.
 HostFacts detect_host();
 
-// `gpus`: what was asked of NVML already. `sysfs`: where /sys is.
+// `gpus` has NVML's answers from before. `sysfs` is the path of /sys.
 HostFacts detect_host(const GpuInventory& gpus, const std::filesystem::path& sysfs = "/sys");
 
 }  // namespace reprobench

@@ -14,11 +14,11 @@ struct PcieLink {
 };
 using LinksByAddress = std::map<std::string, PcieLink>;  // of devices and bridges
 
-// Bytes of a PCIe link in a second, one direction, after its line code: GT/s x lanes x code / 8. Nothing of a speed no
-// generation has. Packets take a further share (a payload of 256 bytes has 20 to 30 bytes of header).
+// Bytes of a PCIe link in a second, one direction, after its line code: GT/s x lanes x code / 8. Nothing for a speed
+// that no generation has. Packets take a further share (a payload of 256 bytes has 20 to 30 bytes of header).
 std::optional<double> pcie_bytes_per_s(double gt_per_s, std::int64_t lanes);
 
-// Of every two GPUs, and of every GPU and NIC.
+// The pairs of every two GPUs, and of every GPU and NIC.
 std::vector<DevicePair> device_pairs(const Topology& topology, const LinksByAddress& pcie,
                                      const GpuLinkInventory& links);
 

@@ -50,7 +50,7 @@ inline nlohmann::json fake_gpu(const std::string& uuid) {
 
 class FakeNvmlScene {
  public:
-  // `script`: {"gpus": [...], ...}, as suites/fake_nvml/fake_machine.hpp describes it.
+  // `script` is {"gpus": [...], ...}, as suites/fake_nvml/fake_machine.hpp describes it.
   explicit FakeNvmlScene(const nlohmann::json& script) {
     std::string name = (std::filesystem::temp_directory_path() / "reprobench-nvml-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);

@@ -1,4 +1,4 @@
-// The NVLinks of this machine's GPUs, as NVML tells of them.
+// The NVLinks of this machine's GPUs, as NVML reports them.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ inline constexpr const char* kNoAnswer = "NVML does not answer";
 
 struct NvLink {
   std::optional<unsigned> version;
-  std::string remote_pci;  // as the kernel writes it; empty where the driver does not tell
+  std::string remote_pci;  // as the kernel writes it; empty if the driver does not report it
   bool remote_is_switch = false;
 };
 
@@ -29,9 +29,10 @@ struct GpuLinks {
 };
 
 struct GpuLinkInventory {
-  std::string problem;  // why NVML was not asked; empty: it was
+  std::string problem;  // why NVML was not asked; empty if it was
   std::vector<GpuLinks> gpus;
-  // Of two PCI addresses, each way: whether the driver lets them reach each other by NVLink. "ok", or why not.
+  // For two PCI addresses, in each direction: whether the driver lets them reach each other by NVLink. "ok", or why
+  // not.
   std::map<std::pair<std::string, std::string>, std::string> nvlink_access;
 };
 

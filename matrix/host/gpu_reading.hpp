@@ -1,4 +1,4 @@
-// One GPU asked now, and the GPUs of this machine.
+// Present readings of one GPU, and the GPUs of this machine.
 #pragma once
 
 #include <chrono>
@@ -13,35 +13,35 @@
 
 namespace reprobench {
 
-// What the GPU says at this moment; what it does not say, or says beyond any plausible bound, is absent.
+// The GPU's present values. A value that it does not report, or that is beyond any plausible bound, is absent.
 Quantities read_quantities(const nvml::Functions& functions, nvml::Device device);
 
-// "00000000:3B:00.0"; empty where the driver does not tell.
+// "00000000:3B:00.0"; empty if the driver does not report it.
 std::string pci_bus_id(const nvml::Functions& functions, nvml::Device device);
 
 struct ComputeProcess {
   std::int64_t pid = 0;
-  std::optional<std::int64_t> memory_bytes;  // on the device; absent where the driver does not tell
+  std::optional<std::int64_t> memory_bytes;  // on the device; absent if the driver does not report it
 };
 
-// Nothing if this driver does not list them.
+// Nothing if this driver does not list processes.
 std::optional<std::vector<ComputeProcess>> compute_processes(const nvml::Functions& functions, nvml::Device device);
 
 struct GpuInventory {
   std::string driver;       // empty: no driver, or it does not answer
-  std::string driver_cuda;  // "12.8": the newest CUDA this driver knows
+  std::string driver_cuda;  // "12.8": the newest CUDA that this driver supports
   std::vector<GpuFacts> gpus;
-  // By GPU: what it is doing now. For a preflight; not part of a plan.
+  // Present values by GPU. They are for a preflight, and not part of a plan.
   std::vector<Quantities> now;
   std::vector<std::vector<std::int64_t>> pids;
   std::vector<std::string> absent;  // NVML functions this driver does not have
   GpuLinkInventory links{"NVML was not asked", {}, {}};
 };
 
-// A GPU that does not answer a query without which nothing works is left out: nothing could run on it.
+// A GPU is left out if it does not answer an essential query, because nothing could run on it.
 GpuInventory read_gpus(const nvml::Functions& functions);
 
-// Empty where the library cannot be opened, or does not answer in time: a wedged driver must not wedge the plan.
+// Empty if the library cannot be opened, or does not answer in time: a stuck driver must not block the plan.
 GpuInventory detect_gpus(const std::string& library_path = nvml_library_path(),
                          std::chrono::milliseconds patience = std::chrono::seconds{10});
 

@@ -1,4 +1,4 @@
-// Reads the text files Linux describes itself in.
+// Reads the text files in which Linux describes itself.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@ std::string os_name(const std::string& os_release);
 
 struct CpuText {
   std::string model;             // "model name", or "unknown"
-  std::string revision;          // "family 25, model 17, stepping 1, microcode 0x1000065": what of it is there
-  std::vector<std::string> isa;  // of the words of HostFacts::cpu_isa
+  std::string revision;          // "family 25, model 17, stepping 1, microcode 0x1000065": the parts that are there
+  std::vector<std::string> isa;  // among the words of HostFacts::cpu_isa
 };
 
-// Of a /proc/cpuinfo file, its first processor.
+// The first processor in the text of a /proc/cpuinfo file.
 CpuText cpu_text(const std::string& cpuinfo);
 
 }  // namespace reprobench

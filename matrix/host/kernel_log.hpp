@@ -1,5 +1,5 @@
-// Xids as the kernel's log has them: the fallback where NVML offers no events. Reading it may not be permitted; then
-// there are none.
+// Xids in the kernel's log: the fallback if NVML offers no events. Reading the log may not be permitted; then there are
+// none.
 #pragma once
 
 #include <optional>
@@ -17,23 +17,23 @@ struct KernelXid {
 // "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus." with anything before it.
 std::optional<KernelXid> parse_kernel_xid(std::string_view line);
 
-// NVML's "00000000:3B:00.0" as the kernel writes it.
+// NVML's "00000000:3B:00.0" in the kernel's form.
 std::string kernel_pci(const std::string& nvml_bus_id);
 
 class KernelLog {
  public:
-  // `path`: /dev/kmsg. Begins at its present end.
+  // `path` is /dev/kmsg. Reading begins at its present end.
   explicit KernelLog(const std::string& path);
   ~KernelLog();
   KernelLog(const KernelLog&) = delete;
   KernelLog& operator=(const KernelLog&) = delete;
 
-  // Since the last call. Never waits.
+  // The Xids since the last call. Never waits.
   std::vector<KernelXid> new_xids();
 
  private:
   int fd_ = -1;
-  std::string begun_;  // a line that is not whole yet
+  std::string begun_;  // a line that is not complete yet
 };
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Whether the loader can load a library, and which file it takes.
+// Whether the loader can load a library, and from which file.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,9 @@ struct LibraryLoad {
   std::string problem;  // why it cannot
 };
 
-// By dlopen in a child process, because a driver's library does things when it is loaded and may never come back. All
-// that the loader looks at counts: LD_LIBRARY_PATH as it was when this process began, its cache, its default folders.
+// Calls dlopen in a child process, because a driver's library runs code when it is loaded and may never return.
+// Everything that the loader looks at counts: LD_LIBRARY_PATH as it was when this process began, its cache, its default
+// folders.
 LibraryLoad try_to_load(const std::string& name, std::chrono::milliseconds patience = std::chrono::seconds{10});
 
 }  // namespace reprobench

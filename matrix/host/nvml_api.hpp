@@ -1,6 +1,7 @@
-// The C interface of NVIDIA's management library (NVML), as far as it is asked here. The library comes with the driver
-// and is opened at run time, so its few types are declared here instead of taken from a toolkit this binary must not
-// need. Only queries: nothing that changes a clock, a limit or a mode is named anywhere in this project.
+// The part of the C interface of NVIDIA's management library (NVML) that is used here. The library comes with the
+// driver and is opened at run time. So its few types are declared here, and not taken from a toolkit that this binary
+// must not need. There are only queries: nothing that changes a clock, a limit or a mode is named anywhere in this
+// project.
 //
 // Source: NVIDIA's NVML API reference and the structures of NVIDIA's own Python binding (nvidia-ml-py 13.615).
 #pragma once
@@ -36,7 +37,7 @@ inline constexpr Count kNotAvailable = ~Count{0};  // NVML_VALUE_NOT_AVAILABLE
 inline constexpr unsigned kNvLinks = 18;           // NVML_NVLINK_MAX_LINKS
 inline constexpr unsigned kRemoteSwitch = 2;       // nvmlIntNvLinkDeviceType_t
 inline constexpr unsigned kP2pNvLink = 2;          // nvmlGpuP2PCapsIndex_t
-inline constexpr unsigned kFieldNvLinkSpeed = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of each active link
+inline constexpr unsigned kFieldNvLinkSpeed = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: for each active link
 inline constexpr unsigned kValueUnsigned = 1;      // nvmlValueType_t
 
 struct Memory {
@@ -67,7 +68,7 @@ struct Process {
   unsigned compute_instance;
 };
 
-// Of drivers before R460.
+// The structure of drivers before R460.
 struct ProcessV1 {
   unsigned pid;
   Count used_memory;
@@ -81,7 +82,7 @@ struct Violation {
 struct Event {
   Device device;
   Count type;
-  Count data;  // of an Xid event its number
+  Count data;  // for an Xid event its number
   unsigned gpu_instance;
   unsigned compute_instance;
 };
@@ -96,7 +97,7 @@ struct FieldValue {
   Count number;  // a union; an unsigned int lies in its first bytes
 };
 
-// A null pointer: this driver's library has no such function. Only the first group is always there.
+// A pointer is null if this driver's library has no such function. Only the first group is always there.
 struct Functions {
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;

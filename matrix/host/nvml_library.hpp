@@ -14,12 +14,12 @@ std::string nvml_library_path();
 
 class NvmlLibrary {
  public:
-  // Null where the library cannot be opened or lacks a function without which nothing works.
+  // Null if the library cannot be opened or lacks an essential function.
   static std::shared_ptr<NvmlLibrary> open(const std::string& path);
 
   const nvml::Functions& functions() const { return functions_; }
 
-  // What this driver's library does not have, by NVML's names: those readings are absent.
+  // The functions that this driver's library lacks, by NVML's names; their readings are absent.
   const std::vector<std::string>& absent() const { return absent_; }
 
  private:

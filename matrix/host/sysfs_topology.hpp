@@ -1,4 +1,4 @@
-// What sysfs says of NUMA nodes, PCI devices and network ports.
+// Reads NUMA nodes, PCI devices and network ports from sysfs.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// Nodes, devices and ports below `sysfs` (a copy of /sys is as good), and every pair of GPUs and of a GPU and a NIC.
+// Nodes, devices and ports below `sysfs` (a copy of /sys works too), and every pair of GPUs and of a GPU and a NIC.
 Topology read_topology(const std::filesystem::path& sysfs, const GpuLinkInventory& links);
 
 }  // namespace reprobench
