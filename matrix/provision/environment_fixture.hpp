@@ -19,7 +19,7 @@ struct LinkedLibrary {
   std::string build_id = "0x0001";  // or "none"
 };
 
-// The linker wants to see what is needed, under the name that it will have.
+// The linker needs to see the needed libraries, under the names that they will have.
 inline void link_library(const std::filesystem::path& path, const LinkedLibrary& library,
                          const std::string& source = "/dev/null", const std::string& options = "-x c") {
   const TemporaryFolder stubs;

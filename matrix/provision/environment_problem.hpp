@@ -1,4 +1,4 @@
-// What can be wrong with a PyTorch that somebody else installed, as far as its packages and its Python tell.
+// Problems of a PyTorch that somebody else installed, as far as its packages and its Python show them.
 #pragma once
 
 #include <string>
@@ -17,14 +17,15 @@ struct EnvironmentProblem {
 // `what; remedy`.
 EnvironmentProblem fatal_problem(const std::string& what, const std::string& remedy);
 
-// One PyTorch over another, packages that overwrite each other, versions other than torch asks for.
+// Reports one PyTorch over another, packages that overwrite each other, and versions other than torch asks for.
 std::vector<EnvironmentProblem> find_package_problems(const std::vector<InstalledPackage>& packages,
                                                       const TorchPlace& place, const TorchRelease& release);
 
-// A PyTorch of another Python than found it, or from outside its environment. Nothing where no Python was asked.
+// Reports a PyTorch that belongs to another Python than the one that found it, or that is outside its environment.
+// Nothing if no Python was asked.
 std::vector<EnvironmentProblem> find_python_problems(const TorchPlace& place);
 
-// What installs the PyTorch of a place again.
+// The command that installs the PyTorch of a place again.
 std::string reinstallation(const TorchPlace& place, const std::string& version);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What a PyTorch that somebody else installed consists of, read from its files: versions, C++ ABI, headers, and every
-// library its parts would load; and what is wrong with it. Nothing of it is loaded or run.
+// The parts of a PyTorch that somebody else installed, read from its files: versions, C++ ABI, headers, and every
+// library that it would load. It also has the problems that they have. Nothing is loaded or run.
 #pragma once
 
 #include <map>
@@ -24,10 +24,10 @@ struct EnvironmentSurvey {
   std::vector<EnvironmentProblem> problems;
 };
 
-// `with_gpu`: what keeps its GPU part from being used is fatal, not only said.
+// With `with_gpu`, a problem that keeps its GPU part from being used is fatal, and not only reported.
 EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu);
 
-// SHA-256 over versions and libraries: the same environment at another place has the same.
+// SHA-256 over versions and libraries: the same environment in another place has the same identity.
 std::string identity_of(const std::map<std::string, std::string>& components,
                         const std::map<std::string, std::string>& libraries);
 

@@ -16,7 +16,7 @@ struct PackagedFile {
   std::string path;     // below site/
 };
 
-// A store with stacks of torch, OpenMP and what each test adds.
+// A store with stacks of torch, OpenMP and the libraries that each test adds.
 class StackHome {
  public:
   std::filesystem::path path() const { return folder_.path(); }
@@ -37,7 +37,7 @@ class StackHome {
     add(stack, package, path);
   }
 
-  // torch that needs OpenMP under that file name, and CUDA's runtime.
+  // A torch that needs OpenMP under that file name, and CUDA's runtime.
   void add_stack(const std::string& stack, const std::string& openmp_file = "libgomp.so.1",
                  const std::string& cudart = "libcudart.so.12", const std::string& cudart_code = "void cudaMalloc() {}",
                  const std::string& torch_code = "extern void cudaMalloc(); void run() { cudaMalloc(); }") {

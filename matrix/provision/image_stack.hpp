@@ -1,5 +1,5 @@
-// A stack that is an image: what PyTorch its unpacked root has, read as a program there would see it; its file, and
-// whether the root is still what it was.
+// A stack that is an image: the PyTorch in its unpacked root, read as a program there would see it; its file; and
+// whether the root is unchanged.
 #pragma once
 
 #include <filesystem>
@@ -10,27 +10,27 @@
 
 namespace reprobench {
 
-// Of which image a root is.
+// The image that a root was unpacked from.
 struct ImageIdentity {
-  std::string name;                            // as it was given
+  std::string name;                            // the name that was given
   std::string digest;                          // of its manifest, or of the root's content
   std::vector<std::string> library_path = {};  // its LD_LIBRARY_PATH, which its own programs would have
 };
 
 struct ImageStack {
   StackSpec spec;                  // of `source: image`; its text is the stack file
-  std::vector<std::string> notes;  // about its PyTorch, that keep nothing from running
+  std::vector<std::string> notes;  // about its PyTorch; they do not keep it from running
 };
 
-// The one PyTorch of a root. `stack`: its name in a matrix. Throws ProvisionError where the root has none, several, or
-// one that no worker can be built for; nothing of the root is run.
+// The only PyTorch of a root. `stack` is its name in a matrix. Throws ProvisionError if the root has none, several, or
+// one that no worker can be built for. Nothing of the root is run.
 ImageStack find_image_stack(const std::string& stack, const ImageIdentity& image, const std::filesystem::path& root);
 
 // One sentence on what has changed in the root of an image's stack since; empty if nothing has.
 std::string find_image_problem(const StackSpec& spec);
 
-// Why a worker that was built here cannot start in the root: its C or C++ library lacks what the worker needs. Empty:
-// it can.
+// Why a worker that was built here cannot start in the root: its C or C++ library lacks something that the worker
+// needs. Empty if it can.
 std::string find_runtime_lack(const StackSpec& spec, const std::filesystem::path& worker);
 
 }  // namespace reprobench

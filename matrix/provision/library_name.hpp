@@ -1,4 +1,4 @@
-// Libraries are known by the beginnings of their file names: what follows is a version.
+// Libraries are known by the beginnings of their file names, because a version follows.
 #pragma once
 
 #include <algorithm>

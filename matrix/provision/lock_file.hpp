@@ -1,5 +1,5 @@
-// matrix/stacks/NAME.lock: the wheels of a stack, each with its exact file, size and SHA-256. Written by
-// ci/lock_stack.sh.
+// matrix/stacks/NAME.lock: the wheels of a stack, each with its exact file, size and SHA-256. ci/lock_stack.sh writes
+// it.
 //
 // Every line is also a pip requirement, so pip checks the same hash while it downloads:
 //   torch==2.9.0 --hash=sha256:01cf...a772c6  # torch-2.9.0-cp312-cp312-manylinux_2_28_x86_64.whl 899738273 bytes
@@ -18,7 +18,7 @@ struct LockedWheel {
   std::string distribution;  // "nvidia-cuda-runtime-cu12"
   std::string version;
   std::string sha256;  // 64 lower-case hex digits
-  std::string file;    // file name of the wheel; its tags are what pip is asked for
+  std::string file;    // file name of the wheel; pip is asked for its tags
   std::int64_t size_bytes = 0;
 };
 
@@ -30,7 +30,7 @@ std::vector<LockedWheel> parse_lock(const std::string& text, const std::string& 
 std::vector<LockedWheel> select_wheels(const std::vector<LockedWheel>& lock,
                                        const std::vector<std::string>& distributions, const Mark& mark);
 
-// The line of a wheel as pip reads it.
+// The line of a wheel in the form that pip reads.
 std::string requirement_line(const LockedWheel& wheel);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// What a Python environment's metadata says it holds (NAME-VERSION.dist-info/METADATA).
+// The packages of a Python environment by its metadata (NAME-VERSION.dist-info/METADATA).
 #pragma once
 
 #include <filesystem>
@@ -14,18 +14,17 @@ struct InstalledPackage {
   std::vector<std::string> requirements;  // Requires-Dist lines
 };
 
-// Of the text of a METADATA; its name is empty if the text has none.
+// The package of the text of a METADATA file; its name is empty if the text has none.
 InstalledPackage package_of_metadata(const std::string& text);
 
-// Of torch and NVIDIA, in order of name. A package that was half removed, or installed twice, is there once a metadata
-// folder.
+// The packages of torch and NVIDIA, in order of name. A package that was half removed, or installed twice, has an entry
+// for each metadata folder.
 std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site);
 
-// "nvidia-cudnn-cu13==9.19.0.56" of torch's requirement that pins a package with `words` in its name; empty if none
-// does.
+// "nvidia-cudnn-cu13==9.19.0.56": torch's requirement that pins a package with `words` in its name; empty if none does.
 std::string torch_pin(const std::vector<InstalledPackage>& packages, std::string_view words);
 
-// The same for the package that brings a library such as "libcudnn.so.9".
+// The same for the package that has a library such as "libcudnn.so.9".
 std::string pin_of_library(const std::vector<InstalledPackage>& packages, std::string_view library);
 
 }  // namespace reprobench

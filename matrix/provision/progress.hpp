@@ -1,4 +1,4 @@
-// How far a long step of provisioning is.
+// The progress of a long step of provisioning.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 
 namespace reprobench {
 
-// One line of progress: what is being done, and how far (0..1, or negative if unknown). May be called from another
-// thread than the one that started the work, but never from two at once.
+// One line of progress: the present action, and the share that is done (0..1, or negative if unknown). May be called
+// from another thread than the one that started the work, but never from two at once.
 using ProgressSink = std::function<void(const std::string& stack, const std::string& phase, double fraction)>;
 
 // The same for one stack.

@@ -1,5 +1,5 @@
-// What the tests of this layer share: a folder of their own, archives made entry by entry, and environment variables
-// that are put back.
+// Shared by the tests of this layer: temporary folders, archives made entry by entry, and environment variables that
+// are restored.
 #pragma once
 
 #include <cstdlib>
@@ -114,7 +114,7 @@ inline std::string record_line(const ArchiveEntry& entry) {
   return fmt::format("{},sha256={},{}\n", entry.name, to_base64url(sha.finish()), entry.content.size());
 }
 
-// `entries` as a wheel of `distribution` `version`, with the metadata pip reads and a true RECORD.
+// Writes `entries` as a wheel of `distribution` `version`, with the metadata that pip reads and a correct RECORD.
 inline void write_wheel(const std::filesystem::path& path, const std::string& distribution, const std::string& version,
                         std::vector<ArchiveEntry> entries) {
   const std::string info = fmt::format("{}-{}.dist-info/", distribution, version);
@@ -142,7 +142,7 @@ inline void patch_file(const std::filesystem::path& path, const std::string& fro
   write_file(path, bytes);
 }
 
-// Names of everything below a folder, for "nothing was left".
+// Names of everything below a folder, to check that nothing was left.
 inline std::vector<std::string> names_below(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   if (!std::filesystem::exists(folder)) return names;

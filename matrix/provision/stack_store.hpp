@@ -1,17 +1,16 @@
-// Installed stacks: fetched by lock, unpacked, with a worker built for them; or found on the system, with a worker
-// built for them.
+// Installed stacks: fetched by lock and unpacked, or found on the system; each with a worker built for it.
 //
 //   HOME/NAME-DIGEST/            DIGEST: 12 hex digits over stack file and lock
-//     stack.json                 written last: its presence means the installation is complete
-//     libraries.json             what was hashed of site/ and when (library_check.hpp); may be deleted
+//     stack.json                 written last: its presence means that the installation is complete
+//     libraries.json             hashes of files in site/ and their times (library_check.hpp); may be deleted
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
-//     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. Which
-//                                compiler built it is part of its description, and nothing but a build needs one
-//     workers/KEY/predictions.json    what it said of memory so far (exec/kept_predictions.hpp); may be deleted
+//     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. The compiler that built
+//                                it is part of its description; only a build needs one
+//     workers/KEY/predictions.json    its answers about memory so far (exec/kept_predictions.hpp); may be deleted
 //   HOME/hybrids/NAME.yaml       stack files of hybrids, whose site/ is links to files of other stacks here
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
-//   HOME/staging/NAME-DIGEST.*/  what an installation is making; left over only by a killed one, and then cleaned up by
-//                                the next
+//   HOME/staging/NAME-DIGEST.*/  unfinished work of an installation; left over only by a killed one, and then removed
+//                                by the next
 //   HOME/locks/NAME-DIGEST       held (flock) while that stack is installed or removed
 //   HOME/logs/NAME-worker.log    output of the last build of a stack's worker
 #pragma once
@@ -34,7 +33,7 @@
 
 namespace reprobench {
 
-// Why the lock of a wheel stack cannot be read; nothing: it can, or the stack has none.
+// Why the lock of a wheel stack cannot be read; nothing if it can, or if the stack has none.
 std::optional<SpecError> find_lock_error(const StackSpec& spec);
 
 struct InstalledStack {
@@ -43,41 +42,41 @@ struct InstalledStack {
   std::filesystem::path folder;
   bool complete = false;             // stack.json is there
   std::filesystem::path worker;      // empty: not built for the present worker sources, or linked for another place
-  std::filesystem::path moved_from;  // the place that it is linked for; empty: it is not, or there is no worker
+  std::filesystem::path moved_from;  // the other place for which it is linked; empty: none, or there is no worker
   std::int64_t size_bytes = 0;
 };
 
-// Reads the worker's sources once, when it or a copy of it is first asked for a worker: one that lives longer does not
-// see them change. For one thread at a time.
+// Reads the worker's sources only once, when it or a copy of it is first asked for a worker. A store that lives longer
+// does not see them change. For one thread at a time.
 class StackStore {
  public:
-  // `home`: the folder above. `source_root`: the project's root, where the worker's sources are. `shepherd`: under it
-  // pip and the compilers run, so that no end of this process leaves one behind.
+  // `home` is the folder above. `source_root` is the project's root, with the worker's sources. pip and the compilers
+  // run under `shepherd`, so that they end whenever and however this process ends.
   StackStore(const std::filesystem::path& home, std::filesystem::path source_root, std::filesystem::path shepherd);
 
   InstalledStack find(const StackSpec& spec) const;
 
-  // Why a system stack cannot be had on this host; empty if it can, and for wheel stacks.
+  // Why this host cannot offer a system stack; empty if it can, and for wheel stacks.
   std::string system_problem(const StackSpec& spec) const;
 
-  // Idempotent. `with_gpu`: all wheels of the lock, not only the CPU part. Waits while another process installs the
-  // same stack. Throws ProvisionError, and SpecError for a damaged lock.
+  // Idempotent. `with_gpu` stands for all wheels of the lock, not only the CPU part. Waits while another process
+  // installs the same stack. Throws ProvisionError, and SpecError for a damaged lock.
   InstalledStack install(const StackSpec& spec, bool with_gpu, const ProgressSink& progress);
 
   // Asks the installed worker what it really loaded; it finds the CUDA driver as in an attempt (exec/driver_path.hpp).
   // Throws ProvisionError.
   Capability describe(const InstalledStack& stack) const;
 
-  // What it said of itself when it was built; nothing if no worker is built for the present sources.
+  // The worker's description of itself from when it was built; nothing if no worker is built for the present sources.
   std::optional<Capability> description(const InstalledStack& stack) const;
 
-  // Every finding where declared, compiled and loaded versions or files disagree; none that is not settled means
-  // verified. Checks wheel hashes again.
+  // Every finding where declared, compiled and loaded versions or files disagree. The stack is verified if all findings
+  // are settled. Checks wheel hashes again.
   std::vector<StackFinding> verify(const InstalledStack& stack) const;
 
-  // What `verify` asks of the files, in milliseconds where they did not change, and what a worker has to load: the
-  // unpacked libraries, or of a system stack those of its file, and of torch those that its worker loaded when it was
-  // built.
+  // Checks the files as `verify` does, in milliseconds if they did not change, and returns the libraries that a worker
+  // has to load. These are the unpacked libraries or, for a system stack, those of its file. For torch they are those
+  // that its worker loaded when it was built.
   LibraryCheck check(const InstalledStack& stack) const;
 
   void remove(const InstalledStack& stack) const;
@@ -98,14 +97,15 @@ class StackStore {
   void place_worker(const InstalledStack& stack, const std::filesystem::path& program, const Compiler& compiler,
                     const PhaseSink& progress) const;
 
-  // A copy of a worker of the present sources that was built for the same torch, linked for this stack: of a hybrid the
-  // one of the stack that it has its torch of, of a store that was moved its own. Empty: there is none.
+  // A copy of a worker that was built from the present sources for the same torch, linked for this stack. For a hybrid
+  // it is that of the stack from which it has its torch; for a store that was moved it is its own. Empty if there is
+  // none.
   std::filesystem::path taken_worker(const InstalledStack& stack, const std::filesystem::path& staging) const;
 
-  // Where a worker of the present sources is, or would be, of a stack in this folder with that digest.
+  // The folder of a worker of the present sources, built or not, for a stack in this folder with that digest.
   std::filesystem::path worker_folder(const std::filesystem::path& folder, const std::string& digest) const;
 
-  // Where a worker of the present sources is, or would be.
+  // The folder of a worker of the present sources, built or not.
   std::filesystem::path worker_folder(const InstalledStack& stack) const;
 
   std::filesystem::path home_;

@@ -7,10 +7,10 @@
 
 namespace reprobench {
 
-// "1.13.0" of `#define TORCH_VERSION_MAJOR 1` and its siblings, in the order of `names`; empty if the file lacks one.
+// "1.13.0" for `#define TORCH_VERSION_MAJOR 1` and its siblings, in the order of `names`; empty if the file lacks one.
 std::string defined_version(const std::filesystem::path& header, const std::vector<std::string>& names);
 
-// What torch/version.h of the first of `include_dirs` that has one says; empty if none has.
+// The version in torch/version.h of the first of `include_dirs` that has one; empty if none has.
 std::string torch_header_version(const std::vector<std::string>& include_dirs);
 
 }  // namespace reprobench

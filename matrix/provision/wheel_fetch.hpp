@@ -1,7 +1,7 @@
-// Wheels by lock, through pip.
+// Fetches wheels by lock, through pip.
 //
-// pip knows indexes, mirrors, proxies and credentials of the site it runs on; it is only ever told which file to bring.
-// The tags it is asked for are those in the file name of the lock, so the Python that runs pip may be of any version.
+// pip knows indexes, mirrors, proxies and credentials of the site it runs on; it is only told which file to fetch. It
+// is asked for the tags in the file name of the lock, so the Python that runs pip may be of any version.
 #pragma once
 
 #include <filesystem>
@@ -16,15 +16,15 @@ namespace reprobench {
 // First Python that has pip: $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3. Throws ProvisionError if none has.
 std::string find_python_with_pip();
 
-// Brings every wheel into `downloads` unless a file with its hash is there, one after the other; `staging` is a folder
-// only the caller uses, on the same file system. `shepherd` ends a download with this process. `python` is the Python
-// version the wheels are for, "3.12". Throws ProvisionError for a wrong hash (the file is removed), no network, no pip
-// or no space; wheels fetched before that stay.
+// Fetches every wheel into `downloads`, one after the other, unless a file with its hash is there. `staging` is a
+// folder that only the caller uses, on the same file system. `shepherd` ends a download with this process. `python` is
+// the Python version of the wheels, "3.12". Throws ProvisionError for a wrong hash (the file is removed), no network,
+// no pip or no space. Wheels fetched before that stay.
 void fetch_wheels(const std::vector<LockedWheel>& wheels, const std::string& python,
                   const std::filesystem::path& downloads, const std::filesystem::path& staging,
                   const std::filesystem::path& shepherd, const PhaseSink& progress);
 
-// Throws ProvisionError and removes the file unless its content has the hash of the lock.
+// Throws ProvisionError and removes the file if its content has another hash than the lock's.
 void require_locked_hash(const LockedWheel& wheel, const std::filesystem::path& file);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Text of a stack file that a program writes.
+// Writes text of a stack file.
 #pragma once
 
 #include <string>

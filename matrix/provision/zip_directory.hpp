@@ -1,12 +1,12 @@
-// What a wheel contains, decided before a byte of it is written.
+// Decides what a wheel contains, before a byte of it is written.
 //
-// Unpackers read a zip archive from its central directory, from the local headers, or from both, and archives in which
-// the two differ have smuggled files past checks. Here the central directory is read, held against every local header,
-// and the entries must cover the file without a gap or an overlap, so that there is only one reading of the archive.
+// Unpackers read a zip archive from its central directory, from the local headers, or from both. Archives in which the
+// two differ have smuggled files past checks. Here the central directory is read and compared with every local header.
+// The entries must cover the file without a gap or an overlap, so that there is only one reading of the archive.
 // (Format: PKWARE APPNOTE 6.3.)
 //
-// No library decides this: libarchive, which unpacks, tells no offsets, and libzip's strict check (ZIP_CHECKCONS
-// of 1.7.3) takes an archive that follows another one, and one with bytes between its entries and its directory.
+// No library decides this. libarchive, which unpacks, does not report offsets. libzip's strict check (ZIP_CHECKCONS of
+// 1.7.3) accepts an archive that follows another one, and one with bytes between its entries and its directory.
 #pragma once
 
 #include <cstdint>
