@@ -1,17 +1,18 @@
-// Rounding or defect: the error of a candidate against that of a trusted stack, both measured against an fp64 rerun.
+// Rounding or defect: compares the error of a candidate with that of a trusted stack, both measured against an fp64
+// rerun.
 //
-// One batch, class B2: E = e_x / max(e_r, phi) within a coarse bound; every legitimate order of summation passes, gross
-// defects fail. Where the two add up in other orders, e_r is at least that of the reference's worst batch, up to twice
-// its median: in one batch of many one side is lucky and the other is not (measured: E 2.2 of two correct runs). A
-// defect of the size of a rounding passes any such bound. It is found by pooling K batches from one state: E = RMS of
+// One batch, class B2: E = e_x / max(e_r, phi) within a coarse bound. Every legitimate order of summation passes, and
+// gross defects fail. If the two add up in different orders, e_r is at least that of the reference's worst batch, up to
+// twice its median. In one batch of many, one side is lucky and the other is not (measured: E 2.2 of two correct runs).
+// A defect of the size of a rounding passes any such bound. It is found by pooling K batches from one state: E = RMS of
 // e_x / RMS of e_r concentrates as K grows, while the excess of a defect stays. (Measured on real stacks, K = 32:
 // legitimate differences up to 1.04, defects from 1.24 in some tensor.)
 //
 // The pooled bound. ln E is half the log of a ratio of means over batches. Its standard error s comes from leaving out
-// one batch at a time (jackknife, K - 1 degrees of freedom), so nothing is assumed about how errors spread over batches
-// or how the two stacks' errors hang together. A tensor is a defect if E > L * exp(t * s), where L is the largest ratio
-// that counts as legitimate and t the quantile of Student's t at 1 - alpha / tensors (Bonferroni), so a whole cell
-// whose true ratios are all <= L raises a false alarm with probability <= alpha.
+// one batch at a time (jackknife, K - 1 degrees of freedom). So nothing is assumed about how errors spread over
+// batches, or how the two stacks' errors are related. A tensor is a defect if E > L * exp(t * s). L is the largest
+// ratio that counts as legitimate, and t is the quantile of Student's t at 1 - alpha / tensors (Bonferroni). So a whole
+// cell whose true ratios are all <= L raises a false alarm with probability <= alpha.
 #pragma once
 
 #include <cstdint>
@@ -29,38 +30,38 @@ struct PrecisionBounds {
   double unit_roundoff;
   double phi;
   double max_ratio;        // E of one batch
-  double max_ratio_small;  // of tensors with fewer than kSmallTensor elements
+  double max_ratio_small;  // for tensors with fewer than kSmallTensor elements
 };
 
 inline constexpr std::int64_t kSmallTensor = 1000;
-inline constexpr double kLargestTriangle = 1.01;  // S above: the two were not the same tensor
+inline constexpr double kLargestTriangle = 1.01;  // with S above it, the two were not the same tensor
 inline constexpr double kLegitimateRatio = 1.05;  // pooled E that another correct order of summation can have
-// Where the two add up in other orders (threads, vector lanes, fused products, libraries) one may be much closer to
-// fp64 than the other, and both are correct: below order_error_rel() no ratio tells a defect, beyond it this one does.
+// If the two add up in different orders (threads, vector lanes, fused products, libraries), one may be much closer to
+// fp64 than the other, and both are correct. Below order_error_rel() no ratio shows a defect; above it, this one does.
 inline constexpr double kLegitimateRatioOfOrders = 2.0;
 inline constexpr double kSmallestDefect = 1.24;  // pooled E of the smallest defect measured
-inline constexpr int kFewestPooledBatches = 8;   // below, the jackknife's quantiles are wider than any defect
+inline constexpr int kFewestPooledBatches = 8;   // with fewer, the jackknife's quantiles are wider than any defect
 
 std::span<const PrecisionBounds> precision_bounds();
 const PrecisionBounds* find_precision_bounds(std::string_view precision);  // null if there is none
 
-// ||a - b|| / max(||b||, sqrt(n) * 1e-12 * global_rms), from sums of squares; 0 for two zero tensors, infinite for a
+// ||a - b|| / max(||b||, sqrt(n) * 1e-12 * global_rms), from sums of squares. 0 for two zero tensors; infinite for a
 // difference against an all-zero role.
 double relative_l2(double difference_squares, double reference_squares, std::int64_t count, double global_rms);
 
 // RMS error that any order of adding up `terms` products may leave in fp32, relative to the result: sqrt(terms) u. In
-// one chain n roundings of random sign leave about 0.3 of that, for terms of mixed and of one sign alike; products that
-// are rounded before they are added bring at most twice the variance. (Measured for GEMM, K = 256 to 4096: 0.30 sqrt(K)
-// u; Higham & Mary 2019 for the square root.) 0 for no terms.
+// one chain, n roundings of random sign leave about 0.3 of that, for terms of mixed signs and of one sign alike.
+// Products that are rounded before they are added at most double the variance. (Measured for GEMM, K = 256 to 4096:
+// 0.30 sqrt(K) u; Higham & Mary 2019 for the square root.) 0 for no terms.
 double order_error_rel(std::int64_t terms);
 
-// Largest ratio of two such errors, of which none is below that of storing an exact result; at least
+// Largest ratio of two such errors if neither is below that of storing an exact result; at least
 // kLegitimateRatioOfOrders.
 double largest_ratio_of_orders(std::int64_t terms);
 
-// What chance makes of the error of one batch, read off the batches of a trusted side. The error of a matrix is not
-// that of as many elements: a few roundings in front of it reach all of them. (Measured: 64 x 64 elements that spread
-// as 6 would.)
+// The effect of chance on the error of one batch, estimated from the batches of a trusted side. The error of a matrix
+// does not behave like that of as many independent elements, because a few roundings before it reach all of them.
+// (Measured: 64 x 64 elements that spread as 6 would.)
 struct BatchChance {
   double usual = 0;  // RMS over the batches; at most twice their median, so that one broken batch excuses little
   double independent =
@@ -69,19 +70,20 @@ struct BatchChance {
 
 BatchChance batch_chance(const std::vector<double>& errors, std::int64_t count);
 
-// What the RMS of so many errors drawn apart exceeds with probability `tail`, in units of what is usual: the root of
-// chi-squared over its degrees of freedom. 5.1 for one, 2.6 for six and 1.05 for 4096, at 4e-7.
+// The value that the RMS of so many independent errors exceeds with probability `tail`, in units of the usual one: the
+// root of chi-squared over its degrees of freedom. 5.1 for one, 2.6 for six and 1.05 for 4096, at 4e-7.
 double largest_by_chance(double independent, double tail);
 
-// phi in the units of relative_l2 against an exact tensor: phi of its own length. But a softmax does not see a bias of
-// its keys, so that the exact gradient of one is zero and both stacks hold rounding alone. Which of two such vectors is
-// longer is chance (measured between correct stacks: E up to 3.4 in one batch of 32, pooled 0.98). So where the exact
-// tensor is below the floor of relative_l2 it is phi of the RMS of its role.
+// phi in the units of relative_l2 against an exact tensor: phi of the tensor's own length. There is an exception. A
+// softmax does not see a bias of its keys, so the exact gradient of that bias is zero, and both stacks have only
+// rounding there. Which of two such vectors is longer is chance (measured between correct stacks: E up to 3.4 in one
+// batch of 32, pooled 0.98). So if the exact tensor is below the floor of relative_l2, it is phi of the RMS of its
+// role.
 double noise_floor(double exact_squares, std::int64_t count, double global_rms, double phi);
 
-// ||a - b|| / ||b|| of two tensors that may not be finite throughout. A distance that is no number passes no test
-// against a bound, and must not pass as a small one: elements that are NaN or infinite on one side alone
-// (`mismatches`), or a difference where nothing should be, are infinitely far off.
+// ||a - b|| / ||b|| of two tensors that may have elements that are not finite. A distance that is no number fails every
+// test against a bound, but must not be mistaken for a small one. So elements that are NaN or infinite on one side
+// alone (`mismatches`), and a difference from an all-zero tensor, give infinity.
 double relative_distance(double difference_squares, double reference_squares, std::int64_t mismatches);
 
 struct ErrorBudget {
@@ -112,13 +114,13 @@ struct PooledRatio {
 std::optional<PooledRatio> pooled_ratio(const BatchErrors& errors, std::int64_t count, double unit_roundoff);
 
 struct PooledOptions {
-  int tensors = 1;      // judged together in the cell
+  int tensors = 1;      // number of tensors judged together in the cell
   double alpha = 1e-3;  // false alarms per cell
   double legitimate_ratio = kLegitimateRatio;
-  double order_error_rel = 0;  // errors up to here are no defect, whatever their ratio; 0: the two add up alike
+  double order_error_rel = 0;  // errors up to this are no defect, whatever their ratio; 0: both add up in one order
 };
 
-// Largest pooled E that is not a defect, for a tensor with this spread; infinite with fewer than two effective batches.
+// Largest pooled E that is not a defect, for a tensor with this spread. Infinite with fewer than two effective batches.
 double pooled_bound(double spread_log, int batches, double effective_batches, const PooledOptions& options);
 
 enum class BudgetDecision { rounding, defect, inconclusive };
@@ -128,17 +130,17 @@ struct PooledDecision {
   std::string reason;
   double bound = 0;        // of E
   double upper = 0;        // E's 95 % upper limit: a defect larger than this is excluded
-  int batches_needed = 0;  // of inconclusive: about how many would decide; 0 if unknown
+  int batches_needed = 0;  // if inconclusive: about how many would decide; 0 if unknown
 };
 
-// defect: E above the bound, and e_x above what an order of summation may leave. rounding: E below it, and its upper
-// limit below kSmallestDefect, so that a defect of rounding size would have shown. inconclusive: neither, or too few
-// batches.
+// defect: E is above the bound, and e_x above what an order of summation may leave. rounding: E is below the bound, and
+// its upper limit below kSmallestDefect, so that a defect of rounding size would have shown. inconclusive: neither, or
+// too few batches.
 PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& options);
 
-// The ratio that a tensor of two correct runs may have from then on. kLegitimateRatio where the tensor's 95 % lower
-// limit does not exclude it, or where there are too few batches; else its 95 % upper limit, so that other batches of
-// the same two runs pass.
+// The ratio that a tensor of two correct runs may have from then on. It is kLegitimateRatio if the tensor's 95 % lower
+// limit does not exclude that, or if there are too few batches. Else it is the 95 % upper limit, so that other batches
+// of the same two runs pass.
 double learned_ratio(const PooledRatio& ratio);
 
 }  // namespace reprobench

@@ -24,13 +24,14 @@ struct RatioInterval {
 std::optional<RatioInterval> paired_ratio(std::span<const double> measured, std::span<const double> reference,
                                           double confidence = 0.95);
 
-// As many as have an interval with that confidence, of which 1 has none.
+// The fewest pairs that have an interval with that confidence; a confidence of 1 has none.
 int fewest_pairs(double confidence);
 
 enum class RatioVerdict { worse, equivalent, better, undecided };
 
-// A ratio of which more is worse against a margin, 0.05 for 5 %: worse if all of the interval is above 1 + margin,
-// equivalent or better if none of it is, undecided otherwise. Better: all of it under 1 / (1 + margin).
+// Judges a ratio for which more is worse against a margin, 0.05 for 5 %. Worse: the whole interval is above 1 + margin.
+// Better: the whole interval is under 1 / (1 + margin). Equivalent: otherwise, if no part of it is above 1 + margin.
+// Undecided: all else.
 RatioVerdict judge_ratio(const RatioInterval& interval, double margin);
 
 // The same ratio seen from the other side: 1/x.

@@ -1,5 +1,5 @@
-// Location and spread that a few wild samples cannot move. Step times on shared machines are heavy-tailed: means and
-// standard deviations describe the neighbours.
+// Location and spread that a few extreme samples cannot move. Step times on shared machines are heavy-tailed, so means
+// and standard deviations would describe the neighbours.
 #pragma once
 
 #include <span>

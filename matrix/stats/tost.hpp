@@ -1,7 +1,7 @@
 // Two one-sided t-tests (Schuirmann 1987): is the difference of two means shown to lie within +-margin?
 //
-// Not finding a difference proves nothing; here equivalence is what has to be shown. It is shown at level alpha exactly
-// if the 1 - 2 alpha interval of the difference lies within the margin.
+// Not finding a difference proves nothing; here equivalence has to be shown. It is shown at level alpha exactly if the
+// 1 - 2 alpha interval of the difference lies within the margin.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ struct Equivalence {
   double high = 0;
   double margin = 0;
   double degrees_of_freedom = 0;
-  double p_value = 1;  // the larger of the two one-sided tests'
+  double p_value = 1;  // the larger one of the two one-sided tests
   bool equivalent = false;
 };
 
-// Pairs by index (same seed): a t-test of the differences. Nothing if fewer than two pairs, unequal lengths, a value
+// Pairs by index (same seed): a t-test of the differences. Nothing for fewer than two pairs, unequal lengths, a value
 // that is not finite or a margin that is not positive.
 std::optional<Equivalence> tost_paired(std::span<const double> measured, std::span<const double> reference,
                                        double margin, double alpha = 0.05);

@@ -1,8 +1,9 @@
 // The time of a transfer as a startup time and a bandwidth: t(S) = startup + S / bandwidth (Hockney 1994, "The
 // communication challenge for MPP: Intel Paragon and Meiko CS-2", Parallel Computing 20). Two stacks that differ in the
-// first differ in every small call, those that differ in the second in large ones alone.
+// startup time differ in every small call. Those that differ in the bandwidth differ only in large ones.
 //
-// Least squares of relative errors: sizes span many powers of two, and the largest would decide everything otherwise.
+// It is fitted by least squares of relative errors. Sizes span many powers of two, and the largest would otherwise
+// decide everything.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +21,10 @@ struct TransferFit {
   double startup_ns = 0;
   double bandwidth_gb_per_s = 0;
   double worst_factor = 1;  // between a measured time and the fitted one, whichever is longer
-  std::size_t worst = 0;    // which transfer that is
+  std::size_t worst = 0;    // the transfer with that factor
 };
 
-// Nothing for fewer than three sizes, for times of which one is not positive, and for those that no positive startup
-// and bandwidth fit.
+// Nothing for fewer than three sizes, if one of the times is not positive, or if no positive startup and bandwidth fit.
 std::optional<TransferFit> fit_transfers(std::span<const Transfer> transfers);
 
 }  // namespace reprobench
