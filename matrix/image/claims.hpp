@@ -1,4 +1,4 @@
-// What an image, or whoever publishes it, says is in it, held against what was found there.
+// Claims about the content of an image, by the image itself or its publisher, compared with what was found there.
 //
 // Claims come from the tag ("2.1.0-cuda11.8-cudnn8-runtime"), from variables (CUDA_VERSION), from labels, and from a
 // claims file (docker/claims/*.yaml), which holds what a release promises to people.
@@ -19,7 +19,7 @@ namespace reprobench {
 
 struct ImageClaim {
   std::string component;             // "cudnn"; a package's name; "driver"; "gpu"; "jupyter", "ssh"
-  std::vector<std::string> choices;  // one of these: "8.6", ">=3.10", "any"
+  std::vector<std::string> choices;  // the claim is one of these: "8.6", ">=3.10", "any"
   std::string source;                // "ENV NV_CUDNN_VERSION", "docker/claims/v2.9.yaml:7:10"
 };
 
@@ -47,9 +47,9 @@ struct JudgedClaim {
   std::string claimed;  // "11.8 or 12.1"
   std::string source;
   std::string found;     // version; empty: nothing was found
-  std::string evidence;  // where
+  std::string evidence;  // where it was found
   ClaimWord word = ClaimWord::unread;
-  std::string why;  // a sentence; empty where it agrees
+  std::string why;  // a sentence; empty if it agrees
 };
 template <>
 struct Description<JudgedClaim> {
@@ -66,12 +66,12 @@ struct Description<JudgedClaim> {
   }
 };
 
-// What cannot be read off an image's files is `unread`. A driver is the host's: what is claimed of it is held against
-// what the CUDA in the image needs.
+// A claim that cannot be checked by an image's files is `unread`. A driver is the host's, so a claim about it is
+// compared with what the CUDA in the image needs.
 std::vector<JudgedClaim> judge_claims(const std::vector<ImageClaim>& claims, const Image& image,
                                       const ImageSoftware& software, const CompatFacts& facts);
 
-// Whether `found` is what a choice names: "2.9" names 2.9.1+cu128, ">=3.10" names 3.12, "any" everything.
+// Whether a choice covers `found`: "2.9" covers 2.9.1+cu128, ">=3.10" covers 3.12, "any" everything.
 bool choice_names(std::string_view choice, std::string_view found);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// What an inspection has to say of an image, worst first.
+// The findings of an inspection about an image, worst first.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace reprobench {
 
-// fail: the image is not what it says, or open to others. unread: something could not be judged. warn: someone should
-// look.
+// fail: the image is not what it claims to be, or is open to others. unread: something could not be judged. warn:
+// someone should look.
 enum class FindingSeverity { fail, unread, warn };
 template <>
 struct Words<FindingSeverity> {
@@ -21,7 +21,7 @@ struct Words<FindingSeverity> {
 struct ImageFinding {
   FindingSeverity severity = FindingSeverity::unread;
   std::string code;  // "second-copy": for filters
-  std::string path;  // in the image, with a slash at its beginning; empty: of the image as a whole
+  std::string path;  // in the image, with a slash at its beginning; empty: the image as a whole
   std::string what;  // a sentence
 };
 template <>

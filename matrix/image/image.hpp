@@ -1,12 +1,13 @@
-// An image, whatever it comes in: an OCI layout or archive, an archive of `docker save`, or an unpacked root. Reading
-// one runs nothing of it and needs no engine; of an archive only the files that are asked for are kept, under numbers.
+// An image in any form: an OCI layout or archive, an archive of `docker save`, or an unpacked root. Reading an image
+// runs nothing of it and needs no engine. Of an archive only the files that are asked for are kept, under numbers as
+// names.
 //
 //   Image image = read_image("candidate.tar", staging, is_evidence);
 //   const ImageEntry* python = image.tree.find("usr/bin/python3");
 //
-// Whatever is no image, damaged, hostile or too large is a SpecError with the code of its kind: RB073 a path that leads
-// out, RB074 entries that contradict each other, RB075 damaged or cut, RB076 another content than its digest says,
-// RB077 too large.
+// Input that is no image, damaged, hostile or too large is a SpecError with the code of its kind: RB073 a path that
+// leads out, RB074 entries that contradict each other, RB075 damaged or cut, RB076 content with another digest than
+// stated, RB077 too large.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,13 @@ struct Words<ImageForm> {
 };
 
 struct ImageLayer {
-  std::string digest;               // "sha256:..." of what the image carries, else of the tar in it
-  std::string created_by;           // of the history; empty if it says nothing
+  std::string digest;               // "sha256:..." of the blob in the image, or else of the tar in it
+  std::string created_by;           // from the history; empty if it says nothing
   std::int64_t entries = 0;         // files, folders, links and whiteouts
   std::int64_t unpacked_bytes = 0;  // sum of the sizes of its files
 };
 
-// What the image says a container shall be.
+// The image's configuration for containers.
 struct ImageConfig {
   std::string architecture;  // "amd64"; empty for a root
   std::string os;
@@ -46,21 +47,21 @@ struct ImageConfig {
   std::vector<std::string> history;  // every command that made it
 };
 
-// A file that a later layer removed or replaced: whoever has the image still has it.
+// A file that a later layer removed or replaced. Everybody who has the image still has it.
 struct BuriedFile {
   std::string path;
   ImageEntry entry;
 };
 
 struct Image {
-  std::string name;  // as it was given
+  std::string name;  // the name that was given
   ImageForm form = ImageForm::root;
-  std::string digest;  // "sha256:..." of the manifest, of a docker archive of the configuration; empty for a root
+  std::string digest;  // "sha256:..." of the manifest; for a docker archive of the configuration; empty for a root
   std::vector<std::string> tags;
   ImageConfig config;
   std::vector<ImageLayer> layers;
   ImageTree tree;
-  std::vector<BuriedFile> buried;       // those of which bytes were kept
+  std::vector<BuriedFile> buried;       // those whose bytes were kept
   std::vector<std::string> unreadable;  // folders of a root that could not be read
 };
 
@@ -68,19 +69,19 @@ struct ImageLimits {
   std::int64_t most_entries = 3'000'000;
   std::int64_t most_unpacked_bytes = std::int64_t{256} << 30;
   std::int64_t most_kept_bytes = std::int64_t{64} << 30;
-  std::int64_t free_bytes = std::int64_t{1} << 30;  // that must stay on the disk
+  std::int64_t free_bytes = std::int64_t{1} << 30;  // space that must stay free on the disk
   int most_layers = 512;
 };
 
 // Whether the bytes of a file are wanted.
 using WantedContent = std::function<bool(std::string_view path, std::int64_t size_bytes)>;
 
-// `staging`: an empty folder for the bytes that are kept; the caller removes it. `tag` chooses among the images of an
+// `staging` is an empty folder for the bytes that are kept; the caller removes it. `tag` chooses among the images of an
 // archive that holds several. Throws SpecError.
 Image read_image(const std::filesystem::path& path, const std::filesystem::path& staging, const WantedContent& wanted,
                  const std::string& tag = "", const ImageLimits& limits = {});
 
-// Text of a file of the image, links followed inside it.
+// The text of a file of the image. Links are followed inside the image.
 struct ImageText {
   std::string text;
   std::string problem;  // "missing", "is not a regular file", "is larger than N bytes", "was not kept"; then no text

@@ -57,7 +57,7 @@ inline std::string tar_of(const std::vector<TarEntry>& entries, bool is_compress
 
 inline std::string digest_of(const std::string& bytes) { return "sha256:" + sha256_of_text(bytes); }
 
-// What a test changes of an image before it is written.
+// The properties of an image that a test may change before it is written.
 struct ImagePlan {
   std::vector<std::vector<TarEntry>> layers;
   nlohmann::json container = {{"Env", {"PATH=/opt/venv/bin:/usr/bin"}}, {"User", "1000"}};
@@ -77,7 +77,8 @@ inline nlohmann::json configuration(const ImagePlan& plan, const std::vector<std
           {"rootfs", {{"type", "layers"}, {"diff_ids", ids}}}};
 }
 
-// An OCI layout, its blobs in `blobs/sha256`. `change` may spoil the entries of the archive before they are written.
+// An OCI layout with its blobs in `blobs/sha256`. `change` may spoil the entries of the archive before they are
+// written.
 struct OciImage {
   std::vector<TarEntry> entries;  // index.json first
 };
@@ -131,7 +132,7 @@ inline std::vector<TarEntry> docker_archive(const ImagePlan& plan) {
   return entries;
 }
 
-// A folder for an image, one for the bytes that are kept, and what reading it says.
+// A folder for an image, a folder for the bytes that are kept, and the outcome of reading it.
 class ImageFolder {
  public:
   std::filesystem::path path() const { return folder_.path() / "image"; }
@@ -147,7 +148,7 @@ class ImageFolder {
     return read_image(
         path(), staging, [](std::string_view, std::int64_t) { return true; }, tag, limits);
   }
-  // What is said of an archive that cannot be read, without its name.
+  // The message about an archive that cannot be read, without its name.
   std::string refusal(const std::vector<TarEntry>& entries, const ImageLimits& limits = {}) {
     std::string said = message_of<SpecError>([&] { read_archive(entries, limits); });
     const std::string name = path().string() + ": ";

@@ -9,7 +9,7 @@
 
 namespace reprobench {
 
-// Bytes of a blob, piece by piece.
+// The bytes of a blob, piece by piece.
 class BlobReader {
  public:
   virtual ~BlobReader() = default;
@@ -22,8 +22,8 @@ class LayerApplier {
   LayerApplier(Image& image, const std::filesystem::path& staging, const WantedContent& wanted,
                const ImageLimits& limits);
 
-  // Takes in a tar, plain or compressed. `digest`: of the blob, `diff_id`: of the tar in it; both are held against what
-  // is read, an empty one is not. Throws SpecError.
+  // Adds a tar, plain or compressed. `digest` is that of the blob, `diff_id` that of the tar in it. Both are compared
+  // with the bytes that are read, unless they are empty. Throws SpecError.
   void apply(BlobReader& blob, const std::string& digest, const std::string& diff_id);
 
  private:

@@ -1,5 +1,5 @@
-// Libraries of an image: where the loader would find them, of which component they are, and what their bytes, their
-// package or their name tell of their version.
+// The libraries of an image: where the loader would find them, their components, and their versions by their bytes,
+// their package or their name.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace reprobench {
 
-// The files of an image as the loader's search wants them. Keeps a reference to `tree`.
+// The files of an image in the form that the loader's search needs. Keeps a reference to `tree`.
 class ImageFiles : public LibraryFiles {
  public:
   explicit ImageFiles(const ImageTree& tree) : tree_(tree) {}
@@ -27,9 +27,10 @@ class ImageFiles : public LibraryFiles {
 };
 
 bool is_library_name(std::string_view name);  // "libcudnn.so.9", "ld-linux-x86-64.so.2"
-bool is_of_driver(std::string_view name);     // what the host brings, "libcuda.so.1"
+bool is_of_driver(std::string_view name);     // a library that the host provides, "libcuda.so.1"
 
-// Fills version, evidence and record. `content`: path on this host of its bytes. What nothing tells stays empty.
+// Fills version, evidence and record. `content` is the path on this host of its bytes. Fields without evidence stay
+// empty.
 void name_version(ImageLibrary& library, const std::string& content, const RecordedFiles& records);
 
 }  // namespace reprobench

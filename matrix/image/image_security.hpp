@@ -1,4 +1,4 @@
-// Ways into a container that an image brings along, and secrets that it carries, read from its files and configuration.
+// Ways into a container that come with an image, and secrets that it carries, read from its files and configuration.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,9 @@
 
 namespace reprobench {
 
-// Accounts without or with a well-known password, sshd and Jupyter that let anyone in, files that anyone may change,
-// programs that run as root, private keys and tokens, also in files that a later layer removed.
+// Finds accounts without or with a well-known password, sshd and Jupyter that let anyone in, and files that anyone may
+// change. It also finds programs that run as root, and private keys and tokens, even in files that a later layer
+// removed.
 std::vector<ImageFinding> find_ways_in(const Image& image);
 
 // Whether find_ways_in() reads the bytes of a file.

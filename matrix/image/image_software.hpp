@@ -1,8 +1,8 @@
-// What software an image really holds: its PyTorch, the libraries that one would load and all other copies of them,
+// The software that an image really holds: its PyTorch, the libraries that it would load and all other copies of them,
 // read from the files. Nothing is run.
 //
-// Evidence has an order: what a library's own bytes say, then the package whose RECORD holds these bytes, then a header
-// or a file's name. A version that no evidence gives is empty, never guessed.
+// Evidence has an order: first a library's own bytes, then the package whose RECORD has these bytes, then a header or a
+// file's name. A version without evidence is empty, never guessed.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace reprobench {
 
-// Whether a library is the one its package recorded.
+// Whether a library is the one that its package recorded.
 enum class RecordState { intact, changed, unowned };
 template <>
 struct Words<RecordState> {
@@ -29,11 +29,11 @@ struct ImagePackage {
 };
 
 struct ImageLibrary {
-  std::string name;       // as it is asked for, "libcudnn.so.9"
-  std::string path;       // without links, with a slash
+  std::string name;       // the name under which it is asked for, "libcudnn.so.9"
+  std::string path;       // with its links resolved, and a leading slash
   std::string component;  // "cudnn"; empty for others
   std::string identity;   // build id, or sha256:
-  std::string version;    // empty: nothing tells
+  std::string version;    // empty if there is no evidence
   std::string evidence;   // "nvidia-cudnn-cu13 9.19.0.56, as recorded"
   RecordState record = RecordState::unowned;
   bool is_taken = false;                  // the loader would take it for this PyTorch
@@ -46,16 +46,16 @@ struct FoundComponent {
 };
 
 struct ImageSoftware {
-  std::vector<std::string> torches;                  // folders of each PyTorch, the one that is inspected first
+  std::vector<std::string> torches;                  // folders of each PyTorch; the first one is inspected
   std::map<std::string, FoundComponent> components;  // python, torch, torchvision, cuda, cudnn, nccl ...
-  std::vector<ImagePackage> packages;                // all of the site of that PyTorch
+  std::vector<ImagePackage> packages;                // all packages in the site of that PyTorch
   std::vector<ImageLibrary> libraries;
   std::vector<ImageFinding> findings;
 };
 
 ImageSoftware find_software(const Image& image);
 
-// Of which component a library is part, by its name; empty for none.
+// The component that a library belongs to, by its name; empty for none.
 std::string component_of_library(std::string_view name);
 
 // Whether find_software() reads the bytes of a file.

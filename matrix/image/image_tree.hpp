@@ -29,25 +29,25 @@ class ImageTree {
  public:
   using Entries = std::map<std::string, ImageEntry, std::less<>>;
 
-  // Adds an entry, or replaces the one of that path with what lies below it; a folder keeps the content of a folder.
-  // Links among the folders above are followed, and folders that are missing there are added. What keeps it from being
-  // put: "its links lead in a circle", "`usr/lib` is no folder"; empty if nothing does.
+  // Adds an entry, or replaces the one with that path and everything below it; a folder that replaces a folder keeps
+  // its content. Links among the folders above are followed, and missing folders are added. Returns why that is not
+  // possible: "its links lead in a circle", "`usr/lib` is no folder"; empty if it was done.
   std::string put(std::string_view path, ImageEntry entry);
 
-  // Removes what layers below `layer` have at `path`, or only below it. Returns whether there was something.
+  // Removes the entries of layers below `layer` at `path`, or only those below it. Returns whether there were any.
   bool remove_older(std::string_view path, int layer, bool keep_folder);
 
-  // The entry that `path` leads to, every link followed as if the image were the root of the machine; null if there is
-  // none, or the links lead in a circle.
+  // The entry that `path` leads to, with every link followed as if the image were the root of the machine. Null if
+  // there is none, or if the links lead in a circle.
   const ImageEntry* find(std::string_view path) const;
 
-  // The path without links that `path` leads to; nothing as above.
+  // The path without links that `path` leads to; nothing if find() would return null.
   std::optional<std::string> resolved(std::string_view path) const;
 
   // Names directly below a folder, links followed, in order.
   std::vector<std::string> names_in(std::string_view folder) const;
 
-  // By path, none of them through a link.
+  // By path; no path goes through a link.
   const Entries& entries() const { return entries_; }
 
  private:
@@ -57,7 +57,7 @@ class ImageTree {
   Entries entries_;
 };
 
-// "usr/lib" of "/usr//./lib/"; nothing if a part is "..", which no path of an archive needs.
+// "usr/lib" for "/usr//./lib/"; nothing if a part is "..", which no path of an archive needs.
 std::optional<std::string> image_path(std::string_view written);
 
 // "lib/x" and "usr" give "usr/lib/x"; "/x" gives "x". A `..` never leads above the root, as in a container.

@@ -1,5 +1,5 @@
-// The document `inspection`: what is said of an image, what is in it, and what is wrong with it. `reprobench image
-// inspect` prints it; nothing of the image is run for it.
+// The document `inspection`: the claims about an image, its content, and its problems. `reprobench image inspect`
+// prints it; nothing of the image is run for it.
 #pragma once
 
 #include <array>
@@ -100,13 +100,13 @@ struct Description<Inspection> {
   }
 };
 
-// `files`: what releases promise, beside what the image says of itself.
+// `files` has the promises of releases, beside the image's own claims.
 Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& files, const CompatFacts& facts);
 
 // Whether an inspection reads the bytes of a file.
 bool is_evidence(std::string_view path, std::int64_t size_bytes);
 
-// For CI: a test case for every claim, every finding, and the image as a whole.
+// For CI: one test case for every claim, one for every finding, and one for the image as a whole.
 std::string to_junit(const Inspection& inspection);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What a tag or a claims file says as a whole, held against what was ever released: "torch 2.9 with CUDA 11.8" is false
-// of every image, whatever is in it. And what is known to be wrong with the versions that an image holds.
+// Compares the claims of a tag or a claims file as a whole with all past releases. "torch 2.9 with CUDA 11.8" is false
+// for every image, whatever is in it. Also finds known defects of the versions in an image.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace reprobench {
 
-// One finding for each rule that no choice of the claims satisfies; `where`: who says so, "tag x:1", a claims file.
+// One finding for each rule that no choice of the claims satisfies. `where` names their source: "tag x:1", a claims
+// file.
 std::vector<ImageFinding> find_never_released(const std::string& where, const std::vector<ImageClaim>& claims,
                                               const CompatFacts& facts);
 
