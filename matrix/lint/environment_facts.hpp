@@ -1,5 +1,5 @@
-// What was seen of this machine and of the environment of the command, as the usual check scripts list it: facts, not
-// judgements; those are environment_rules.cpp.
+// Facts about this machine and the command's environment, like those that the usual check scripts list. Judgements are
+// in environment_rules.cpp.
 #pragma once
 
 #include <string>

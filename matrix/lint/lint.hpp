@@ -1,4 +1,4 @@
-// `reprobench lint`: a DeepSpeed configuration against every rule, and what was and was not judged of it.
+// `reprobench lint`: checks a DeepSpeed configuration by every rule, and reports what was and was not judged.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace reprobench {
 
-// The folders a configuration offloads to, as it names them: what LintSituation::folders is looked up for.
+// The folders that a configuration offloads to, as it names them. LintSituation::folders is needed for these.
 std::vector<std::string> offload_paths(const DeepSpeedConfig& config);
 
-// Findings in file order, those about the environment last.
+// Findings are in file order; those about the environment come last.
 LintDocument lint(const DeepSpeedConfig& config, const std::string& file, const LintSituation& situation);
 
-// The rules as a table of lint/README.md, by code.
+// The rules as a table for lint/README.md, by code.
 std::string rule_page();
 
 }  // namespace reprobench

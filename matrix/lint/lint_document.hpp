@@ -1,5 +1,4 @@
-// The document `lint`: what was found in a DeepSpeed configuration, what was judged of it, and what its memory comes
-// to.
+// The document `lint`: the findings about a DeepSpeed configuration, how much of it was judged, and its memory needs.
 #pragma once
 
 #include <array>
@@ -96,7 +95,7 @@ struct Description<LintCoverage> {
   }
 };
 
-// The first that holds. `clean` is said only where every value, the memory and the GPUs of this host were judged.
+// The first word that applies. `clean` is said only if every value, the memory and the GPUs of this host were judged.
 enum class LintWord { errors, warnings, not_all_judged, notes, clean };
 template <>
 struct Words<LintWord> {

@@ -1,4 +1,4 @@
-// What tests of the rules share: a situation in which everything is known, and a configuration given as text.
+// Shared by tests of the rules: a situation in which everything is known, and a configuration given as text.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace reprobench {
 
 inline constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
-// Eight GPUs of 80 GiB on one host of 1 TiB, 1.3e9 parameters, a DeepSpeed without the failures of 0.14.1, and folders
-// for offload that are there.
+// Eight GPUs of 80 GiB on one host of 1 TiB, 1.3e9 parameters, a DeepSpeed without the failures of 0.14.1, and existing
+// folders for offload.
 inline LintSituation known_situation() {
   LintSituation situation;
   situation.world_size = SourcedNumber{8, "--world-size"};
@@ -37,7 +37,7 @@ inline LintDocument lint_text(const std::string& text, const LintSituation& situ
   return lint(DeepSpeedConfig(read_json(text, "ds.json")), "ds.json", situation);
 }
 
-// "3:5 DS020, DS083": the place and code of every finding, the environment's without a place.
+// "3:5 DS020, DS083": the place and code of every finding; those about the environment have no place.
 inline std::string codes(const LintDocument& document) {
   std::string text;
   for (const LintFinding& finding : document.findings) {
@@ -48,7 +48,7 @@ inline std::string codes(const LintDocument& document) {
   return text;
 }
 
-// What the only finding with this code says; empty if there is none, or more than one.
+// The text of the only finding with this code; empty if there is none, or more than one.
 inline std::string said(const LintDocument& document, const std::string& code) {
   std::string text;
   int count = 0;

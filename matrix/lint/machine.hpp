@@ -1,5 +1,5 @@
-// What this machine says of where a training would run: rendezvous variables, a port, offload folders, shared memory.
-// Read-only but for a port that is bound for a moment.
+// Facts about this machine as a place for a training: rendezvous variables, a port, offload folders, shared memory. It
+// only reads, except that a port is bound for a moment.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,11 @@
 
 namespace reprobench {
 
-// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as far as they are set.
+// RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, if they are set.
 std::map<std::string, std::string> rendezvous_environment();
 
-// Whether something on this host listens on the port. Nothing if the address is not this host's, or the port is none.
+// Whether a process on this host listens on the port. Nothing if the address is not this host's, or the port is
+// invalid.
 std::optional<bool> is_port_taken(const std::string& address, const std::string& port);
 
 OffloadFolder look_at_folder(const std::string& path);

@@ -1,5 +1,5 @@
-// A rule of `reprobench lint` is one row: its code, how bad it is, what is wrong in general, what to do, who says so,
-// and the function that looks. The rules of a subject are one table in one file; lint_rules() has them all.
+// A rule of `reprobench lint` is one row: its code, its severity, its title, its remedy, its source, and the function
+// that checks it. The rules of a subject are one table in one file; lint_rules() has all of them.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct Words<Severity> {
   static constexpr std::array<std::string_view, 3> table = {"error", "warning", "note"};
 };
 
-// All a rule may look at.
+// Everything that a rule may look at.
 struct LintSubject {
   const DeepSpeedConfig& config;
   const DeepSpeedSettings& settings;
@@ -32,20 +32,20 @@ struct LintSubject {
 struct LintFinding {
   std::string code;
   Severity severity = Severity::note;
-  Mark mark;         // line 0: the environment, not the file
+  Mark mark;         // line 0: about the environment, not the file
   std::string what;  // one sentence, with the numbers
   std::string remedy;
 };
 
 struct LintRule;
 
-// Where a rule puts what it finds.
+// Collects the findings of a rule.
 class LintFindings {
  public:
   LintFindings(const LintRule& rule, std::vector<LintFinding>& found) : rule_(rule), found_(found) {}
 
   void add(Mark mark, std::string what);
-  void add(Mark mark, std::string what, std::string remedy);  // in place of the row's
+  void add(Mark mark, std::string what, std::string remedy);  // instead of the row's remedy
 
  private:
   const LintRule& rule_;
@@ -57,7 +57,7 @@ struct LintRule {
   Severity severity;
   const char* title;   // what is wrong, for the list of rules
   const char* remedy;  // what to do
-  const char* source;  // who says so; empty: it follows from the rest
+  const char* source;  // where this is stated; empty if it follows from the rest
   void (*check)(const LintSubject& subject, LintFindings& findings);
 };
 

@@ -1,5 +1,5 @@
-// What a configuration is judged for: model, ranks, machine, and the environment of the command. Data only; what this
-// machine says of itself is gathered elsewhere (rendezvous.hpp, matrix/host).
+// The situation for which a configuration is judged: model, ranks, machine, and the environment of the command. Data
+// only; the facts about this machine are gathered elsewhere (machine.hpp, matrix/host).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace reprobench {
 
-// A number and who said it: "--world-size", "WORLD_SIZE", "this host".
+// A number and its source: "--world-size", "WORLD_SIZE", "this host".
 struct SourcedNumber {
   std::int64_t value = 0;
   std::string source;
@@ -25,11 +25,11 @@ struct OffloadFolder {
   bool is_folder = false;
   bool is_writable = false;
   bool is_in_memory = false;  // tmpfs or ramfs
-  std::string resolved;       // without links; empty where there is nothing
+  std::string resolved;       // without links; empty if nothing is there
   std::int64_t free_bytes = 0;
 };
 
-// Of the stack that will train: torch and the CUDA it was built for.
+// The stack that will train: torch, its CUDA, and the drivers that they need.
 struct StackNeeds {
   std::string name;
   std::string torch;
@@ -46,13 +46,13 @@ struct LintSituation {
   std::optional<SourcedNumber> gpu_memory_bytes;
   std::optional<SourcedNumber> host_memory_bytes;
   std::optional<std::int64_t> parameters;
-  std::string model;                                // "gpt2/124m", where it was named
+  std::string model;                                // "gpt2/124m", if it was named
   std::optional<std::int64_t> largest_layer;        // parameters of the largest layer
   std::string deepspeed_version;                    // empty: not known
   std::string offload_root;                         // offload must stay below it; empty: not asked
-  std::vector<std::string> ignored;                 // paths of keys that the caller answers for
-  std::map<std::string, std::string> environment;   // RANK, WORLD_SIZE, MASTER_ADDR ... as far as they are set
-  std::optional<bool> master_port_is_taken;         // nothing: not asked, the master is elsewhere
+  std::vector<std::string> ignored;                 // paths of keys for which the caller takes responsibility
+  std::map<std::string, std::string> environment;   // RANK, WORLD_SIZE, MASTER_ADDR ... if they are set
+  std::optional<bool> master_port_is_taken;         // nothing: not checked, or the master is elsewhere
   std::map<std::string, OffloadFolder> folders;     // by nvme_path
   std::optional<std::int64_t> shared_memory_bytes;  // of /dev/shm
   std::optional<HostFacts> host;
