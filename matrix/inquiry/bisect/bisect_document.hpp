@@ -1,4 +1,4 @@
-// The document `bisect`: where on an axis of stacks a result changes, and what is known of that change.
+// The document `bisect`: where on an axis of stacks a result changes, and the evidence about that change.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ namespace reprobench {
 
 enum class BisectWord {
   found,   // between two neighbours of the axis
-  range,   // between two stacks, of which those in the middle are untestable
+  range,   // between two stacks; those in the middle are untestable
   equal,   // the ends do not differ in what was asked
-  unclear  // no answer: an end is untestable, or is not what it was said to be
+  unclear  // no answer: an end is untestable, or is not as it was declared to be
 };
 template <>
 struct Words<BisectWord> {
@@ -48,11 +48,11 @@ struct StackChange {
   PointState before_state = PointState::as_good;
   std::string after;
   PointState after_state = PointState::as_bad;
-  std::vector<std::string> untestable;          // between the two
+  std::vector<std::string> untestable;          // stacks between the two
   std::vector<std::string> differing = {};      // parts whose bits differ: "output.0 float32[256, 768]"
   std::string judgement = {};                   // one sentence: rounding or not, how much slower
-  std::vector<SideDifference> components = {};  // what the workers of the two stacks had loaded that is not the same
-  std::string command = {};                     // shows the change
+  std::vector<SideDifference> components = {};  // differences in what the workers of the two stacks had loaded
+  std::string command = {};                     // a command that shows the change
 };
 
 template <>
@@ -74,10 +74,10 @@ struct Description<StackChange> {
 struct BisectAnswer {
   std::string subject;  // the call, or the workload
   BisectWord word = BisectWord::unclear;
-  std::string problem;                 // why there is no change to name; empty: there is
-  std::optional<StackChange> culprit;  // brings the bad end's state
+  std::string problem;                 // why there is no change to name; empty if there is one
+  std::optional<StackChange> culprit;  // the change that brings the bad end's state
   std::vector<StackChange> others;     // the other changes that were seen
-  std::vector<std::string> returns;    // what contradicts one change for good, a sentence each
+  std::vector<std::string> returns;    // what contradicts one lasting change, one sentence each
   std::vector<EvaluatedStack> evaluations;
 };
 
@@ -99,10 +99,10 @@ struct Description<BisectAnswer> {
 struct BisectDocument {
   std::vector<std::string> axis;     // stacks from the good end to the bad end
   std::string asked;                 // "bits", "speed"
-  std::optional<double> margin;      // of speed: slower by more than this
-  std::optional<double> confidence;  // of speed: of an answer as a whole
+  std::optional<double> margin;      // for speed: slower by more than this
+  std::optional<double> confidence;  // for speed: confidence of an answer as a whole
   std::vector<BisectAnswer> answers;
-  int stacks_run = 0;  // in this call; the others were known
+  int stacks_run = 0;  // by this call; the others were known
 };
 
 inline constexpr std::string_view kBisectQuestions[] = {"bits", "speed"};
@@ -121,7 +121,7 @@ struct Description<BisectDocument> {
   }
 };
 
-// The answer of a search over these stacks, without what only the stacks themselves can tell of a change: its
+// The answer of a search over these stacks. It lacks the parts of a change that only the stacks themselves can tell:
 // `differing`, `judgement`, `components` and `command`.
 BisectAnswer answer_of_search(const std::string& subject, const BisectSearch& search,
                               const std::vector<std::string>& axis);

@@ -1,8 +1,10 @@
-// What a bisect has seen so far, in STORE/bisects/QUESTION.json: a bisect that was killed goes on where it was, and no
-// sample counts twice. Entries belong to a stack as it was: another identity makes them worthless, and they go.
+// The observations of a bisect so far, in STORE/bisects/QUESTION.json. A bisect that was killed continues where it was,
+// and no sample counts twice. Entries belong to a stack as it was. If its identity changes, its entries become
+// worthless and are removed.
 //
-// The file is replaced as a whole after each entry, so that a kill leaves all entries or all but the last. Of two
-// bisects of one question at a time the later one to write keeps its own entries: the other's are lost, never mixed.
+// The file is replaced as a whole after each entry, so that a kill leaves all entries, or all but the last. If two
+// bisects of one question run at a time, the later one to write keeps its own entries. The other's are lost, never
+// mixed.
 #pragma once
 
 #include <filesystem>
@@ -15,13 +17,13 @@
 
 namespace reprobench {
 
-// Whose times a pair holds, and why it was taken.
+// The stacks whose times a pair holds, and why it was taken.
 struct PairKey {
   std::string stack;
   std::string identity;
   std::string reference;
   std::string reference_identity;
-  bool is_confirmation = false;  // of an end, after the search
+  bool is_confirmation = false;  // confirms an end, after the search
 
   bool operator==(const PairKey&) const = default;
 };
@@ -67,17 +69,17 @@ struct Description<BisectRecord> {
 
 class BisectJournal {
  public:
-  // `question`: all that what is seen depends on, but the stacks. `again`: nothing that is known counts. Throws
-  // StoreError for a file that is damaged or of another question.
+  // `question` has everything that the observations depend on, except the stacks. With `again`, known observations do
+  // not count. Throws StoreError if the file is damaged or of another question.
   BisectJournal(const std::filesystem::path& store, std::string question, bool again);
 
   const std::filesystem::path& file() const { return file_; }
 
-  // Null: that stack, as it is now, was not observed.
+  // Null if that stack, as it is now, was not observed.
   const StackObservation* find(const std::string& stack, const std::string& identity) const;
   std::optional<std::pair<double, double>> find_pair(const PairKey& key, int index) const;
 
-  // They are on the disk when these return. Throws StoreError.
+  // Entries are on the disk when these return. Throws StoreError.
   void keep(StackObservation observation);
   void keep_pair(const TimedPair& pair);
 

@@ -1,14 +1,14 @@
-// Where on an ordered axis does something change? Binary search over points that only `evaluate` knows: stacks by
-// release here, and whatever else has an order. No process is started here.
+// Where on an ordered axis does something change? This is a binary search over points that only `evaluate` knows:
+// stacks by release here, and anything else that has an order. No process is started here.
 //
-// The two ends fix what is looked for. A point is as the good end, as the bad end, another change, or untestable. A
-// crash, or a failure for another reason, is untestable and never bad, so that the search does not follow it. Another
-// change is a state of its own, equal to neither end: there are then at least two changes, and both sides of that point
-// are searched. Where a point is untestable its neighbours are tried, nearest first.
+// The two ends define the difference that is searched for. A point is as the good end, as the bad end, another change,
+// or untestable. A crash, or a failure for another reason, is untestable and never bad, so that the search does not
+// follow it. Another change is a state of its own, equal to neither end. There are then at least two changes, and both
+// sides of that point are searched. If a point is untestable, its neighbours are tried, nearest first.
 //
-// Every change is between two points that were both seen. Where nothing between them could be tested, the answer is
-// that range. A history that goes back and forth has a change wherever the search ends, but the search need not see the
-// others; those it saw are reported.
+// Every change is between two points that were both seen. If nothing between them could be tested, the answer is that
+// range. A history that goes back and forth has a change wherever the search ends. The search need not see the others;
+// those that it saw are reported.
 #pragma once
 
 #include <array>
@@ -31,11 +31,11 @@ struct Words<PointState> {
 
 struct PointAnswer {
   PointState state = PointState::untestable;
-  std::string why;       // one sentence; of an untestable point never empty
-  std::string identity;  // of another change: equal texts are one state
+  std::string why;       // one sentence; never empty for an untestable point
+  std::string identity;  // for another change: equal texts are one state
 };
 
-// `is_confirmation`: the point was seen before, and is asked about anew, from nothing that is known.
+// `is_confirmation` says that the point was seen before. It must then be evaluated anew, without known observations.
 using EvaluatePoint = std::function<PointAnswer(std::size_t point, bool is_confirmation)>;
 
 struct PointEvaluation {
@@ -44,7 +44,7 @@ struct PointEvaluation {
   bool is_confirmation = false;
 };
 
-// The state changes somewhere behind `before` and not behind `after`; points between them are untestable.
+// The state changes somewhere after `before` and not after `after`; points between them are untestable.
 struct PointChange {
   std::size_t before = 0;
   std::size_t after = 0;
@@ -52,7 +52,7 @@ struct PointChange {
   bool operator==(const PointChange&) const = default;
 };
 
-// A state that was seen before is back at `point`, though another one lies between.
+// A state that was seen before is back at `point`, although another one is between them.
 struct PointReturn {
   std::size_t point = 0;
   std::size_t seen_at = 0;
@@ -61,18 +61,18 @@ struct PointReturn {
 };
 
 struct BisectSearch {
-  std::vector<PointEvaluation> evaluations;  // as they came
-  std::string problem;                       // why there is no answer, one sentence; empty: there is one
-  std::vector<PointChange> changes;          // in the order of the axis; with a problem none
-  std::vector<PointReturn> returns;          // what contradicts one change for good
+  std::vector<PointEvaluation> evaluations;  // in the order in which they came
+  std::string problem;                       // why there is no answer, one sentence; empty if there is one
+  std::vector<PointChange> changes;          // in the order of the axis; none if there is a problem
+  std::vector<PointReturn> returns;          // what contradicts one lasting change
 
-  // The change that brings the bad end's state; there is one where there is no problem.
+  // The change that brings the bad end's state. There is one if there is no problem.
   const PointChange& culprit() const;
-  const PointAnswer* answer_at(std::size_t point) const;  // the latest; null: it was not evaluated
+  const PointAnswer* answer_at(std::size_t point) const;  // the latest; null if it was not evaluated
 };
 
-// Whether the ends are asked about again when the search is over. Bits of a stack that were equal in two processes stay
-// what they are; a time does not, because the machine may have changed meanwhile.
+// Whether the ends are evaluated again when the search is over. Bits of a stack that were equal in two processes stay
+// as they are. A time does not, because the machine may have changed meanwhile.
 enum class ConfirmEnds { no, yes };
 
 // The good end is point 0 and the bad end the last one. Throws std::invalid_argument for fewer than two points.

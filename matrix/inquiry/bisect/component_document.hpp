@@ -1,4 +1,4 @@
-// The document `component_bisect`: which components of two stacks make the difference between them.
+// The document `component_bisect`: the components of two stacks that cause a difference between them.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 namespace reprobench {
 
 enum class ComponentWord {
-  found,     // the smallest set of components whose exchange brings what the bad end shows
-  together,  // a set of which some cannot be exchanged without others: the cause may be in fewer
-  hidden,    // in none of them
+  found,     // the smallest set of components whose exchange brings the bad end's state
+  together,  // such a set, but some cannot be exchanged without others: the cause may be in fewer
+  hidden,    // the cause is in none of them
   equal,     // the ends do not differ in what was asked
-  unclear    // no answer: an end or the mix of everything is untestable, or something changed when it was asked again
+  unclear    // no answer: an end or the mix of everything is untestable, or something changed when asked again
 };
 template <>
 struct Words<ComponentWord> {
@@ -44,7 +44,7 @@ struct Description<ComponentLibrary> {
 
 struct DifferingComponent {
   std::string name;
-  std::vector<ComponentLibrary> good;  // those that the bad end has not; empty: it has all of them
+  std::vector<ComponentLibrary> good;  // those that the bad end lacks; empty: it has all of them
   std::vector<ComponentLibrary> bad;
 };
 template <>
@@ -77,8 +77,8 @@ struct ComponentCulprit {
   std::string stack;                        // the hybrid that shows it
   std::vector<std::string> differing = {};  // parts whose bits differ from the good end's
   std::string judgement = {};               // one sentence
-  std::vector<SideDifference> loaded = {};  // what its worker had loaded that the good end's had not
-  std::vector<std::string> commands = {};   // make it and show it
+  std::vector<SideDifference> loaded = {};  // what its worker had loaded and the good end's had not
+  std::vector<std::string> commands = {};   // commands that make it and show it
 };
 template <>
 struct Description<ComponentCulprit> {
@@ -116,9 +116,9 @@ struct Description<EvaluatedMix> {
 struct ComponentAnswer {
   std::string subject;
   ComponentWord word = ComponentWord::unclear;
-  std::string problem;                       // why no component is named; empty: one is
+  std::string problem;                       // why no component is named; empty if one is
   std::vector<ComponentCulprit> culprits;    // each brings the state by itself
-  PointState rest = PointState::untestable;  // all other components, exchanged
+  PointState rest = PointState::untestable;  // the state with all other components exchanged
   std::vector<SideDifference> differences;   // of a hidden variable: all in which the bad end and the mix of everything
                                              // differ
   std::vector<EvaluatedMix> evaluations;
@@ -143,8 +143,8 @@ struct ComponentBisectDocument {
   std::string good;
   std::string bad;
   std::string asked;                 // kBisectQuestions
-  std::optional<double> margin;      // of speed: slower by more than this
-  std::optional<double> confidence;  // of speed: of an answer as a whole
+  std::optional<double> margin;      // for speed: slower by more than this
+  std::optional<double> confidence;  // for speed: confidence of an answer as a whole
   std::vector<DifferingComponent> components;
   std::vector<ComponentAnswer> answers;
 };
@@ -163,12 +163,12 @@ struct Description<ComponentBisectDocument> {
   }
 };
 
-// Without the libraries that are the same on both sides.
+// Leaves out libraries that are the same on both sides.
 DifferingComponent differing_component(const std::string& name, std::vector<ComponentLibrary> good,
                                        std::vector<ComponentLibrary> bad);
 
-// The answer of a search over these components, without what only the stacks can tell: of a culprit its `stack`,
-// `differing`, `judgement`, `loaded` and `commands`, of a hidden variable the `differences`.
+// The answer of a search over these components. It lacks the parts that only the stacks can tell: for a culprit its
+// `stack`, `differing`, `judgement`, `loaded` and `commands`, for a hidden variable the `differences`.
 ComponentAnswer answer_of_components(const std::string& subject, const ComponentSearch& search,
                                      const std::vector<std::string>& components);
 

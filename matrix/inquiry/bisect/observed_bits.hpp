@@ -1,7 +1,7 @@
-// What a bisect of bits knows of one stack, and which end that is like.
+// The bits that a bisect has observed of one stack, and which end they are like.
 //
-// A stack is observed once, by two fresh processes, the second of which finds a pattern in memory that it did not
-// write. Bits that are equal in both stay what they are, so the ends need no second look; bits that are not equal say
+// A stack is observed once, by two fresh processes. The second of them runs with a pattern in memory that it did not
+// write. Bits that are equal in both stay as they are, so the ends need no second look. Bits that are not equal say
 // nothing about the release, and the stack is untestable.
 #pragma once
 
@@ -21,14 +21,14 @@ struct TrainingBits {
   std::vector<std::string> chains;  // after each step: equal up to the first step that differs
 };
 
-// What both processes of one stack left; of a training `training`, else `calls`.
+// The results of both processes of one stack; for a training `training`, else `calls`.
 struct StackObservation {
   std::string stack;
-  std::string identity;  // what the stack was when it was observed: a change of it makes this worthless
+  std::string identity;  // identity of the stack when it was observed; if it changes, this is worthless
   Fingerprint fingerprint;
   std::vector<ProbeMeasurement> calls;  // of the first process
   std::optional<TrainingBits> training;
-  std::vector<std::string> unrepeated;  // calls whose bits differ between the processes; of a training its own sentence
+  std::vector<std::string> unrepeated;  // calls whose bits differ between the processes; for a training a sentence
 };
 
 template <>
@@ -53,7 +53,7 @@ struct Description<StackObservation> {
   }
 };
 
-// Of two completed attempts at one request, in which no call is missing from the other.
+// Made from two completed attempts at one request. No call may be missing from either.
 StackObservation observation_of(const AttemptRecord& first, const AttemptRecord& second);
 
 struct NamedDigest {
@@ -65,18 +65,18 @@ struct NamedDigest {
 
 // The bits of one subject on one stack.
 struct ObservedBits {
-  std::string why_not;  // why there are none, one sentence; empty: there are
-  std::string inputs;   // digest of what went in
+  std::string why_not;  // why there are none, one sentence; empty if there are some
+  std::string inputs;   // digest of the inputs
   std::vector<NamedDigest> parts;
 };
 
 ObservedBits bits_of_call(const StackObservation& observation, const std::string& call);
 ObservedBits bits_of_training(const StackObservation& observation);
 
-// As which end `here` is. Bits of other inputs are untestable: they are no answer to the same question.
+// Which end `here` is like. Bits of other inputs are untestable, because they do not answer the same question.
 PointAnswer answer_of(const ObservedBits& here, const ObservedBits& good, const ObservedBits& bad);
 
-// Parts that are not equal, by name; one that only one side has is among them.
+// Names of parts that are not equal, including those that only one side has.
 std::vector<std::string> differing_parts(const ObservedBits& a, const ObservedBits& b);
 
 }  // namespace reprobench
