@@ -1,4 +1,4 @@
-// A declared call's arguments by place, as its sums are read off it.
+// A declared call's arguments by place, in the form in which its sums are read.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@ class CallArguments {
     for (auto& [tensor, place] : tensors_) place = tensor == nullptr ? -1 : number++;
   }
 
-  // Neither a list of tensors nor an argument by its name: places are those of the schema.
+  // Whether the call has neither a list of tensors nor an argument by its name. Only then are places those of the
+  // schema.
   bool is_positional() const {
     return !has_list_ && std::ranges::all_of(call_.arguments, [](const auto& one) { return one.name.empty(); });
   }
@@ -40,7 +41,7 @@ class CallArguments {
   const DeclaredTensor* tensor(std::size_t at) const { return at < tensors_.size() ? tensors_[at].first : nullptr; }
   int number(std::size_t at) const { return tensors_[at].second; }
 
-  // Of a list of whole numbers, or one that stands for all; `otherwise` where it is not given.
+  // A list of whole numbers, or one number that stands for all; `otherwise` if it is not given.
   std::vector<std::int64_t> integers(std::size_t at, std::size_t count, std::int64_t otherwise) const {
     if (at < call_.arguments.size()) {
       const auto& value = call_.arguments[at].value;
@@ -64,8 +65,8 @@ class CallArguments {
   bool has_list_ = false;
 };
 
-// Outputs are counted as they are on record, where those that a backward call's mask leaves out are missing: with the
-// mask [false, true, true] "output.0" is what the schema has as "output.1".
+// The schema's name of an output. Records count outputs without those that a backward call's mask leaves out. With the
+// mask [false, true, true], "output.0" is the schema's "output.1".
 inline std::string output_of_schema(const DeclaredCall& call, std::string_view output) {
   constexpr std::string_view kPrefix = "output.";
   const auto* mask = call.arguments.empty() ? nullptr : std::get_if<DeclaredFlags>(&call.arguments.back().value);
@@ -78,7 +79,7 @@ inline std::string output_of_schema(const DeclaredCall& call, std::string_view o
   return "";
 }
 
-// Which tensor an output belongs to: "gradient.1" is 1, "output.0" is nothing.
+// The tensor that an output belongs to: 1 for "gradient.1", nothing for "output.0".
 inline std::optional<std::size_t> gradient_of(std::string_view output) {
   constexpr std::string_view kPrefix = "gradient.";
   if (!output.starts_with(kPrefix) || output.size() != kPrefix.size() + 1) return std::nullopt;

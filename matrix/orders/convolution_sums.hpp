@@ -1,4 +1,4 @@
-// Which terms the elements of a convolution, and of its gradients, are the sums of.
+// The terms whose sums are the elements of a convolution, and of its gradients.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace reprobench {
 
 bool is_convolution(std::string_view name);
 
-// Of a call for which that is true; `why_not` as sum_layout() has it.
+// For a call of which is_convolution() is true; `why_not` is as for sum_layout().
 std::optional<SumLayout> convolution_sum(const CallArguments& call, std::string_view output, std::string& why_not);
 
 }  // namespace reprobench

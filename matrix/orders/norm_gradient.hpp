@@ -1,16 +1,16 @@
 // How a library computes the gradients of a layer norm, rounding by rounding. With y = ((x - mean) a) weight + bias,
-// and a = 1 / sigma, ATen sums ds = sum dy x weight and db = sum dy weight over a row in vectors, and then has
+// and a = 1 / sigma, ATen sums ds = sum dy x weight and db = sum dy weight over a row in vectors, and then computes
 //
 //   slope = (db mean - ds) a a a / N     shift = -slope mean - db a / N     dx = (a dy) weight + slope x + shift
 //   dweight = sum over rows of dy (a x - a mean), each thread its own rows, then the threads' sums
 //
-// (layer_norm_backward_frame of ATen's CPU kernel). What differs from release to release is which products are fused
-// with the addition behind them. The gradient of the bias is a plain sum (sum_layout.hpp).
+// (layer_norm_backward_frame of ATen's CPU kernel). Releases differ in which products are fused with the addition that
+// follows them. The gradient of the bias is a plain sum (sum_layout.hpp). An order is written as
 //
 //   dx lanes=8 sums=rrfr slope=f shift=m element=x
 //   dweight threads=2 inner=f outer=f
 //
-// There r is rounded and f fused; m, s, x and d name the product that is fused; lanes meet pairwise, or "in turn".
+// There r is rounded and f fused; m, s, x and d name the product that is fused. Lanes meet pairwise, or "in turn".
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@
 
 namespace reprobench {
 
-// Of two products that are added, at most one can be fused.
+// If two products are added, at most one of them can be fused.
 enum class FusedProduct { none, first, second };
 
 struct InputGradientForm {
   int lanes = 8;
   bool ds_fused = false;  // in whole vectors
   bool db_fused = false;
-  bool rest_ds_fused = false;  // in the vector that is not full, or in a row shorter than one
+  bool rest_ds_fused = false;  // in a vector that is not full, or in a row shorter than one
   bool rest_db_fused = false;
   bool slope_fused = false;                   // db mean - ds
   FusedProduct shift = FusedProduct::none;    // slope mean; (db a) / N
@@ -50,7 +50,7 @@ struct WeightGradientForm {
   friend bool operator==(const WeightGradientForm&, const WeightGradientForm&) = default;
 };
 
-// What the backward pass of one row takes.
+// The inputs of the backward pass of one row.
 struct NormRow {
   std::span<const float> x;
   std::span<const float> dy;
@@ -59,13 +59,13 @@ struct NormRow {
   float inverse_sigma = 0;
 };
 
-// Of the whole row, into `dx` of its size.
+// Computes the gradient of the whole row into `dx`, which has its size.
 void input_gradient(const NormRow& row, const InputGradientForm& form, std::span<float> dx);
 
-// Of one element of the weight, over all rows.
+// The gradient of one element of the weight, over all rows.
 float weight_gradient(std::span<const NormRow> rows, std::size_t at, const WeightGradientForm& form);
 
-// One of the two, behind the moments that the same call computed, or on mean and 1 / sigma that it was given.
+// One of the two gradients. It uses the moments that the same call computed, or mean and 1 / sigma that it was given.
 struct NormGradientForm {
   std::optional<MomentsForm> moments;
   std::optional<InputGradientForm> input;
@@ -74,12 +74,12 @@ struct NormGradientForm {
   friend bool operator==(const NormGradientForm&, const NormGradientForm&) = default;
 };
 
-// Canonical, as norm_text: "dweight threads=2 inner=f outer=f", behind moments "welford ... root; dweight ...".
+// Canonical, like norm_text: "dweight threads=2 inner=f outer=f", or after moments "welford ... root; dweight ...".
 std::string gradient_text(const NormGradientForm& form);
 std::optional<NormGradientForm> parse_gradient(std::string_view text);
 std::string gradient_shape(const NormGradientForm& form);
 
-// In one order on every stack.
+// All forms, in the same order on every stack.
 const std::vector<InputGradientForm>& input_gradient_forms();
 const std::vector<WeightGradientForm>& weight_gradient_forms();
 

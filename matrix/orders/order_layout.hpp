@@ -1,5 +1,5 @@
-// What one output of a call is made of, as far as its order of additions decides its bits: a sum of terms or products,
-// or what a layer norm makes of a row's mean and variance.
+// The computation of one output of a call, as far as its order of additions decides its bits. It is a sum of terms or
+// products, or the result of a layer norm from a row's mean and variance.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RowNorm {
   NormOutput output = NormOutput::mean;
   std::int64_t rows = 0;
   std::int64_t width = 0;
-  // Tensors of the call, in its order; x is the first.
+  // Places of tensors in the call; x is the first.
   std::optional<int> weight = {};
   std::optional<int> bias = {};
   float epsilon = 0;
@@ -28,8 +28,8 @@ struct RowNorm {
   std::int64_t elements() const { return output == NormOutput::normalised ? rows * width : rows; }
 };
 
-// The gradient of x or of the weight. Tensors of the call, in its order; as many as it has: what its backward pass is
-// given.
+// The gradient of x or of the weight. Tensors are places in the call; the place after its last tensor is the gradient
+// that its backward pass is given.
 struct RowNormGradient {
   bool of_weight = false;
   std::int64_t rows = 0;
@@ -37,23 +37,25 @@ struct RowNormGradient {
   int x = 0;
   int dy = 0;
   int weight = 0;
-  // Of native_layer_norm_backward, which is given them; native_layer_norm computes them, as "output.1" and "output.2".
+  // Set for native_layer_norm_backward, which is given them. native_layer_norm computes them, as "output.1" and
+  // "output.2".
   std::optional<int> mean = {};
   std::optional<int> inverse_sigma = {};
-  float epsilon = 0;  // of the latter
+  float epsilon = 0;  // of native_layer_norm
 
   std::int64_t elements() const { return of_weight ? width : rows * width; }
 };
 
 using OrderLayout = std::variant<SumLayout, RowNorm, RowNormGradient>;
 
-// Of an output by its name in records. Nothing: `why_not` says why its order cannot be read, as far as is known.
+// The layout of an output, by its name in records. If nothing, `why_not` says why its order cannot be read, if that is
+// known.
 std::optional<OrderLayout> order_layout(const DeclaredCall& call, std::string_view output, std::string& why_not);
 
-// A text of row_moments.hpp or norm_gradient.hpp.
+// Whether the text is one of row_moments.hpp or norm_gradient.hpp.
 bool is_norm_order(std::string_view text);
 
-// A text that names one order of so many terms in the one way that there is (also: summation_tree.hpp).
+// Whether the text names an order of so many terms in canonical form (see also summation_tree.hpp).
 bool is_canonical_order(std::string_view text, std::int64_t terms);
 
 }  // namespace reprobench

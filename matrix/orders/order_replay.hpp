@@ -1,6 +1,6 @@
-// A sum done again in a given order, bit for bit: rounded after every addition, and after every product that is not
-// fused. What a library computed on the same operands is equal to it if and only if it added in that order, but for
-// inputs on which two orders happen to agree.
+// Computes a sum again in a given order, bit for bit: rounded after every addition, and after every product that is not
+// fused. A library's result on the same operands is equal to it if and only if the library added in that order. The
+// exception are inputs on which two orders happen to agree.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace reprobench {
 
-// T: the type in which products and partial sums are held. `left` has one value a term, `right` too or none: then terms
-// are added as they are.
+// T is the type of products and partial sums. `left` has one value for each term. `right` has as many, or none; then
+// terms are added as they are.
 template <typename T>
 struct SumOperands {
   std::span<const T> left;
@@ -23,7 +23,7 @@ struct SumOperands {
   T divisor = 1;
 };
 
-// `partial_sums` is memory to work in, so that thousands of sums allocate once. 0 of an empty order.
+// `partial_sums` is work memory, so that thousands of sums allocate only once. The sum of an empty order is 0.
 template <typename T>
 T sum_in_order(const SummationTree& order, const SumOperands<T>& operands, std::vector<T>& partial_sums);
 

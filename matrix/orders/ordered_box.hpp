@@ -1,4 +1,4 @@
-// A black box for tests: adds in a given order, in fp32, what each question asks.
+// A black box for tests: it computes the sum of each question in a given order, in fp32.
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@ inline BlackBox box_of(const SummationTree& order, std::int32_t products) {
   };
 }
 
-// A tree of `terms` leaves by chance, each product beside another sum fused with chance one half.
+// A random tree of `terms` leaves, in which each product beside another sum is fused with probability one half.
 inline SummationTree order_by_chance(std::uint64_t seed, std::int32_t terms) {
   SummationTree order;
   std::vector<std::int32_t> open;

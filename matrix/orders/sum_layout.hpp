@@ -1,9 +1,9 @@
-// Which elements of its operands one element of an operator's output is the sum of.
+// The elements of an operator's operands whose sum is one element of its output.
 //
 // Output (n, o) of mm(f32[N, K], f32[K, O]) has K terms: element (n, k) of the first operand times (k, o) of the
-// second. Every place of an operand is written as whole multiples of the places along the output's axes and along the
-// axes that are summed over; of a convolution also divided by the stride, and outside of the padded image there is no
-// term.
+// second. Every place in an operand is a sum of whole multiples of the places along the output's axes and along the
+// axes that are summed over. For a convolution it is also divided by the stride, and there is no term outside of the
+// padded image.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace reprobench {
 
-// Elements of a tensor of these extents.
+// The number of elements of a tensor with these extents.
 std::int64_t product_of(const std::vector<std::int64_t>& sizes);
 
-// One axis of an operand. Its place is (offset + sum of factors x places) / divisor; where that is no whole number or
-// not below `size`, the term does not exist.
+// One axis of an operand. Its place is (offset + sum of factors x places) / divisor. If that is no whole number, or not
+// below `size`, the term does not exist.
 struct OperandAxis {
   std::int64_t size = 0;
   std::vector<std::int64_t> of_output = {};  // factors of the output's places
@@ -30,7 +30,7 @@ struct OperandAxis {
 };
 
 struct Operand {
-  int tensor = 0;  // of the call, in its order; as many as it has: what the backward pass is given
+  int tensor = 0;  // its place in the call; the one after the last: the gradient that the backward pass is given
   std::vector<OperandAxis> axes;
 
   std::int64_t elements() const;
@@ -42,7 +42,7 @@ struct SumTerm {
 };
 
 struct SumLayout {
-  std::vector<std::int64_t> shape;  // of the output
+  std::vector<std::int64_t> shape;  // shape of the output
   std::vector<std::int64_t> sums;   // sizes of the axes that are summed over
   Operand left;
   std::optional<Operand> right;  // absent: terms are added as they are
@@ -52,17 +52,17 @@ struct SumLayout {
   std::int64_t elements() const;
   std::int64_t most_terms() const;  // without the bias
 
-  // Of one element of the output, in the order of the summed axes, the last one fastest. Terms that do not exist are
-  // among them, the bias is not.
+  // The terms of one element of the output, in the order of the summed axes, the last one fastest. Terms that do not
+  // exist are among them; the bias is not.
   void terms_of(std::int64_t element, std::vector<SumTerm>& terms) const;
   std::int64_t bias_of(std::int64_t element) const;
 };
 
-// Sums over some axes of one tensor; those that stay keep their places, and with `keeps` the others have one of size 1.
+// Sums over some axes of one tensor. The other axes keep their places; with `keeps` the summed ones stay with size 1.
 SumLayout sum_over(const std::vector<std::int64_t>& shape, const std::vector<bool>& is_summed, bool keeps, int tensor);
 
-// Of an output by its name in records ("output.0", "gradient.1"). Nothing: `why_not` says why this output is no such
-// sum, as far as is known.
+// The layout of an output, by its name in records ("output.0", "gradient.1"). If nothing, `why_not` says why this
+// output is no such sum, if that is known.
 std::optional<SumLayout> sum_layout(const DeclaredCall& call, std::string_view output, std::string& why_not);
 
 }  // namespace reprobench

@@ -1,10 +1,10 @@
 // The order in which a call adds the terms of one sum: a tree of additions.
 //
 //   (0..3)          ((t0 + t1) + t2) + t3
-//   (0..3f)         the same; each product but the first joins unrounded, as a fused multiply-add does it
+//   (0..3f)         the same; each product but the first joins unrounded, as in a fused multiply-add
 //   (0 2f (1 3f))   two chains of two, and their sum
 //
-// Floating-point addition is commutative, so the text orders the two sides of every addition in one way: equal texts
+// Floating-point addition is commutative, so the text orders the two sides of every addition in one way. Equal texts
 // are equal orders, and equal orders give equal bits for every input of that shape.
 #pragma once
 
@@ -18,9 +18,9 @@ namespace reprobench {
 struct OrderNode {
   static constexpr std::int32_t kNone = -1;
 
-  std::int32_t term = kNone;  // of a leaf: its number
-  bool fused = false;         // of a leaf: its product joins what it is added to without being rounded before
-  // Of an addition: its two sides, by their places. Both come before it.
+  std::int32_t term = kNone;  // for a leaf: its number
+  bool fused = false;         // for a leaf: its product is added without being rounded before
+  // For an addition: its two sides, by their places. Both come before it.
   std::int32_t left = kNone;
   std::int32_t right = kNone;
 
@@ -28,7 +28,7 @@ struct OrderNode {
   friend bool operator==(const OrderNode&, const OrderNode&) = default;
 };
 
-// The last node is the whole sum. Every term stands in it once.
+// The last node is the whole sum. Every term is in it once.
 struct SummationTree {
   std::vector<OrderNode> nodes;
 
@@ -39,17 +39,17 @@ struct SummationTree {
   std::int32_t add_sum(std::int32_t left, std::int32_t right);
 };
 
-// In the form above, canonical. "0..6/2f" is 0, 2f, 4f, 6f one after the other; the first of a chain has nothing to be
-// fused onto, and its mark is left out.
+// The canonical text, in the form above. "0..6/2f" is 0, 2f, 4f, 6f one after the other. The first term of a chain has
+// nothing to be fused onto, so its mark is left out.
 std::string order_text(const SummationTree& order);
 
-// Of such a text, with terms 0 to N-1 each once; throws ContractError that says where it is none.
+// Reads such a text, with terms 0 to N-1 once each; throws a ContractError that says where it is wrong.
 SummationTree parse_order(std::string_view text);
 
-// What the order looks like, for people: "16 chains of 48, fused, then pairwise". Two orders may look alike.
+// The order for people: "16 chains of 48, fused, then pairwise". Two orders may have one description.
 std::string order_shape(const SummationTree& order);
 
-// Additions that the result has at most behind it.
+// The largest number of additions on the way from a term to the result.
 std::int64_t order_depth(const SummationTree& order);
 
 }  // namespace reprobench
