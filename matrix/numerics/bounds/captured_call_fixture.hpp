@@ -22,7 +22,7 @@ using Singles = std::vector<float>;
 using Exact = std::vector<double>;
 using Shape = std::vector<std::int64_t>;
 
-// To the nearest, ties to even.
+// Rounds to the nearest, ties to even.
 inline std::uint16_t bf16_bits(double value) {
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
   return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -61,7 +61,7 @@ class Capture {
   Capture& exact(const std::string& name, const Shape& shape, const Exact& values) {
     return add(name, "F64", shape, std::as_bytes(std::span(values)));
   }
-  // `dtype`: "BF16" or "F16"; each number is rounded to it.
+  // `dtype` is "BF16" or "F16"; each number is rounded to it.
   Capture& halves(const std::string& dtype, const std::string& name, const Shape& shape, const Exact& values) {
     std::vector<std::uint16_t> bits;
     for (const double value : values) bits.push_back(dtype == "F16" ? fp16_bits(value) : bf16_bits(value));
@@ -106,7 +106,7 @@ std::vector<T> as(const Singles& values) {
   return {values.begin(), values.end()};
 }
 
-// Of which the first 64 are large.
+// Random numbers, of which the first 64 are large.
 inline Singles numbers(std::size_t count, unsigned seed = 5) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;

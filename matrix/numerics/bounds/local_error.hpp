@@ -1,10 +1,11 @@
-// Class B1: what one operator call made, against fp64 from the same recorded inputs, with a bound that follows from how
-// it computes: correctly rounded operators and functions by their documented error in units in the last place, sums of
-// products by gamma_K with the sum of their sizes, normalisations by putting these together. None is fitted.
+// Class B1: compares the output of one operator call with fp64 from the same recorded inputs, by a bound that follows
+// from how it computes. Correctly rounded operators and functions have their documented error in units in the last
+// place. Sums of products have gamma_K with the sum of their sizes, and normalisations combine these. No bound is
+// fitted.
 //
-// A bound holds for every order of summation, so it is wide where many terms are added: beyond it is a defect, within
-// it may still be one. Outputs are of fp32, or of 16 bits where the operator is known to compute in fp32 and to round
-// what it stores; one without a bound is said to have none.
+// A bound holds for every order of summation, so it is wide if many terms are added. An error beyond it is a defect; an
+// error within it may still be one. Outputs are of fp32, or of 16 bits if the operator is known to compute in fp32 and
+// to round what it stores. An output without a bound is reported as such.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ namespace reprobench {
 
 struct LocalError {
   double error_rel = 0;            // relative L2 against fp64
-  std::optional<double> of_bound;  // the largest share of its bound that an element's error takes; above 1: beyond
-  std::int64_t worst = 0;          // that element
-  std::string source;              // of the bound
+  std::optional<double> of_bound;  // the largest share of its bound that an element's error takes; above 1: a defect
+  std::int64_t worst = 0;          // the element with that share
+  std::string source;              // source of the bound
   std::string no_bound;            // why there is none
 };
 
@@ -39,13 +40,13 @@ struct Description<LocalError> {
 };
 
 struct LocalSettings {
-  bool rounds_inputs_to_tf32 = false;       // of matrix products
-  bool may_transform_convolutions = false;  // by Winograd's algorithm or FFT, which round more than sums do
+  bool rounds_inputs_to_tf32 = false;       // for matrix products
+  bool may_transform_convolutions = false;  // to Winograd's algorithm or FFT, which round more than sums do
   bool may_sum_in_16_bits = false;          // products of 16-bit matrices, or parts of their sums
-  std::int64_t threads = 1;                 // of a CPU, which share out rows; 0: a GPU
+  std::int64_t threads = 1;                 // of a CPU; they share out rows; 0: a GPU
 };
 
-// `tensors` as a worker captured them (contract/replay.hpp): input.I, output.I, fp64.I, magnitude.I. Nothing: the
+// `tensors` are as a worker captured them (contract/replay.hpp): input.I, output.I, fp64.I, magnitude.I. Nothing if the
 // output has no fp64 form.
 std::optional<LocalError> local_error(const OperatorRecord& call, std::size_t output,
                                       std::span<const TensorView> tensors, const LocalSettings& settings = {});

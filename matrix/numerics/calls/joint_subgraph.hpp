@@ -1,9 +1,9 @@
-// What two different calls make together. An optimizer that divides by its bias correction before it adds epsilon, and
-// one that has folded the correction into both constants, make another denominator and then take a step of another
-// size: each place by itself asks for something else, and the two together ask for the same.
+// The joint effect of two different calls. For example, one optimizer divides by its bias correction before it adds
+// epsilon, and another has folded the correction into both constants. They compute different denominators, and then
+// take steps of different sizes. Each place by itself asks for something else, and the two together ask for the same.
 //
-// A joint subgraph ends further on than the place where values diverge, in a call that both sides make, and goes back
-// to values that both sides have.
+// A joint subgraph ends later than the place where values diverge, in a call that both sides make. It goes back to
+// values that both sides have.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace reprobench {
 
-// So many calls on a side, and so many ends further and further on, are looked at.
+// Limits of the search: the calls on a side, and the ends that are tried, each later than the one before.
 inline constexpr std::size_t kMostJointCalls = 24;
 inline constexpr std::size_t kMostJointEnds = 3;
 
@@ -23,12 +23,12 @@ struct JointSubgraph {
   std::size_t other_constants = 0;  // pairs of its calls whose constants differ
 };
 
-// The smallest first; none where what the source makes is taken by a call outside of all of them: then it is no
+// The smallest first. None if a call outside of all of them takes the output of the source, because that is then no
 // intermediate value.
 std::vector<JointSubgraph> joint_subgraphs(std::span<const OperatorRecord> measured,
                                            std::span<const OperatorRecord> expected, const DivergencePoint& source);
 
-// All calls of the source are among the subgraph's.
+// Whether all calls of the source are among the subgraph's.
 bool is_part_of(const DivergencePoint& source, const OperatorRegion& joint);
 
 }  // namespace reprobench

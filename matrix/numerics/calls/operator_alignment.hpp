@@ -1,4 +1,4 @@
-// Which calls of two operator traces of one step correspond.
+// Finds the calls of two operator traces of one step that correspond.
 #pragma once
 
 #include <span>
@@ -12,16 +12,17 @@ namespace reprobench {
 // Indices into both traces.
 using CallPairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
-// Callers are aligned first, then what each pair of them calls. Of one caller's calls those correspond that take and
-// make the same values, in whatever order they ran; what stands between two of these is matched by names and output
-// shapes: where the sequences are equal one by one, else by their longest common subsequence. In the order the calls of
-// `measured` end.
+// Callers are aligned first, then the calls that each pair of them makes. Among these, calls correspond if they take
+// and make the same values, in whatever order they ran. The calls between two such pairs are matched by names and
+// output shapes: one by one if the sequences are equal, else by their longest common subsequence. The result is in the
+// order in which the calls of `measured` end.
 CallPairs aligned_calls(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected);
 
-// A tensor whose bytes are on record: neither memory nobody has written, nor one that is only shown otherwise.
+// Whether the tensor's bytes are on record. They are not for memory that nobody has written, and for a view of another
+// tensor.
 inline bool has_content(const OperatorTensor& tensor) { return !tensor.digest.empty(); }
 
-// What went in is the same on both sides, as far as it is on record.
+// Whether the inputs are the same on both sides, as far as they are on record.
 bool inputs_agree(const OperatorRecord& measured, const OperatorRecord& expected);
 
 }  // namespace reprobench

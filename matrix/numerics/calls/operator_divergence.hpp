@@ -16,7 +16,7 @@ struct OperatorDivergence {
   std::size_t output = 0;           // the first that differs
   bool constants_differ = false;    // "1e-05" against "1.1e-05": the callers differ, not the operator
   std::size_t calls_compared = 0;   // pairs before this one
-  std::size_t calls_unmatched = 0;  // of both sides: the releases take different operators there
+  std::size_t calls_unmatched = 0;  // of both sides: there the releases use different operators
 };
 
 template <>
@@ -32,18 +32,18 @@ struct Description<OperatorDivergence> {
   }
 };
 
-// "bn1.running_var", where the output that differs is a buffer which the call fills and does not return; else empty.
+// "bn1.running_var" if the output that differs is a buffer which the call fills and does not return; else empty.
 std::string filled_buffer(const OperatorDivergence& call);
 
-// Whether two calls have equal constants. Releases differ in whether they record an optional argument that is absent:
-// where one has more of them, "none, 1, -100" is "1, -100"; where both have as many, each has to be equal.
+// Whether two calls have equal constants. Releases differ in whether they record an optional argument that is absent.
+// If one has more of them, "none, 1, -100" equals "1, -100". If both have as many, each has to be equal.
 bool same_constants(const std::string& measured, const std::string& expected);
 
-// Index of the first output that both sides wrote and that differs. Memory that nobody has written or that a call
-// overwrites counts neither as input nor as output.
+// Index of the first output that both sides wrote and that differs. Memory that nobody has written, or that a call
+// overwrites, is neither an input nor an output.
 std::optional<std::size_t> differing_output(const OperatorRecord& measured, const OperatorRecord& expected);
 
-// All innermost operators with equal inputs and different outputs, each name once, in order: what differs between two
+// All innermost operators with equal inputs and different outputs, each name once, in order. They differ between two
 // stacks even before one difference leads to the next.
 std::vector<std::string> diverging_operator_names(std::span<const OperatorRecord> measured,
                                                   std::span<const OperatorRecord> expected);

@@ -1,6 +1,6 @@
-// The calls of one step as a graph of what flows from one to the next, and the subgraph of calls behind a value.
+// The calls of one step as a graph of the values between them, and the subgraph of calls behind a value.
 //
-// A tensor is known by its digest, and by the call that made it: values are followed through views, which have no
+// A tensor is identified by its digest, and by the call that made it. Values are followed through views, which have no
 // digest of their own.
 #pragma once
 
@@ -18,43 +18,44 @@ namespace reprobench {
 
 inline constexpr std::size_t kNoCall = static_cast<std::size_t>(-1);
 
-// One side.
+// The calls of one side.
 class OperatorFlow {
  public:
   explicit OperatorFlow(std::span<const OperatorRecord> of_side);
 
-  // Its place among its caller's calls can be told: every call above it has a partner.
+  // Whether the call's place among its caller's calls is known, because every call above it has a partner.
   bool is_in_sight(std::size_t call) const;
 
-  // The operator without a partner that `call` is part of, be it itself. A backward node is none: of its operators
-  // each counts by itself.
+  // The outermost operator without a partner that contains `call`, which may be `call` itself. A backward node does not
+  // count as one: each of its operators counts by itself.
   std::size_t outermost_without_partner(std::size_t call) const;
 
-  // `call` is made by `caller`, or by one that is.
+  // Whether `call` is made by `caller`, directly or through other calls.
   bool encloses(std::size_t caller, std::size_t call) const;
 
-  // The calls that its caller makes before and after it; kNoCall: none.
+  // The calls that its caller makes before and after it; kNoCall if there is none.
   std::size_t sibling_before(std::size_t call) const;
   std::size_t sibling_behind(std::size_t call) const;
 
-  // The call that made what `reader` takes; kNoCall: none of this step. Where the record does not say, the last one
-  // before the reader that returned the same bytes.
+  // The call that made the input `tensor` of `reader`; kNoCall if no call of this step did. If the record does not say,
+  // it is the last call before the reader that returned the same bytes.
   std::size_t maker(std::size_t reader, const OperatorTensor& tensor) const;
 
-  // Once every partner is known.
+  // To be called once every partner is known.
   void note_values();
 
-  // A call in sight took or made it: one that is only part of an unmatched call does not count. `before`: it was there
-  // when that call began; kNoCall: at any time.
+  // Whether a call in sight took or made the value; a call inside an unmatched one does not count. With `before` the
+  // value must have existed when that call began; kNoCall stands for any time.
   bool has_value(const OperatorTensor& tensor, std::size_t before = kNoCall) const;
 
-  // `call` made this value, or handed it on instead of what it made (contract/replay.hpp).
+  // Whether `call` made this value, or returned it in place of its own output (contract/replay.hpp).
   bool gave(std::size_t call, const OperatorTensor& tensor) const;
 
-  bool is_read(std::size_t call) const { return is_read_[call]; }  // a later call takes what it made
+  bool is_read(std::size_t call) const { return is_read_[call]; }  // whether a later call takes its output
   bool is_innermost(std::size_t call) const { return !calls_[call]; }
 
-  // What it made is known to differ, because it is a source or takes what one made; so are those it is part of.
+  // Marks a call whose output is known to differ, because it is a source or takes a source's output; and the calls that
+  // contain it.
   void note_apart(std::size_t call);
   bool is_apart(std::size_t call) const { return is_apart_[call]; }
 
@@ -66,42 +67,43 @@ class OperatorFlow {
   std::size_t first_callee(std::size_t call) const;
 
   std::vector<bool> is_read_;
-  std::vector<bool> calls_;  // others
+  std::vector<bool> calls_;  // whether it calls others
   std::vector<bool> is_apart_;
   std::unordered_map<std::int64_t, std::size_t> position_;
   std::unordered_map<std::string, std::vector<std::size_t>> makers_;
-  std::unordered_map<std::string, std::size_t> values_;  // by digest: from which call on, 0 of those that none made
+  std::unordered_map<std::string, std::size_t> values_;  // by digest: from which call on; 0 if no call made it
   std::unordered_map<std::size_t, std::unordered_set<std::string>>
       handed_on_;  // what calls gave that they did not make
 };
 
-// The subgraph behind one value, followed back to what both sides have, and to calls whose results are known to differ.
-// With `end` it ends at that call of the other side: what that side has only behind it flows into nothing before it. A
-// replay on substituted inputs (contract/replay.hpp) hands on there what this side's subgraph has made.
+// The subgraph behind one value, followed back to values that both sides have, and to calls whose results are known to
+// differ. With `end` it ends at that call of the other side. Values that the other side has only after it do not flow
+// into anything before it. A replay on substituted inputs (contract/replay.hpp) returns there the values of this side's
+// subgraph.
 class OperatorSlice {
  public:
   OperatorSlice(const OperatorFlow& own, const OperatorFlow& other, std::size_t end = kNoCall)
       : own_(own), other_(other), end_(end) {}
 
-  // Of what `reader` takes.
+  // The subgraph behind an input of `reader`.
   OperatorSubgraph behind(std::size_t reader, std::size_t input);
 
-  // The same where this value does not flow into the other side's subgraph: with the call that made it, if any did.
+  // The same if this value does not flow into the other side's subgraph: with the call that made it, if any did.
   OperatorSubgraph widened(std::size_t reader, std::size_t input);
 
-  // Of what `call` made, with itself.
+  // The subgraph behind an output of `call`, with the call itself.
   OperatorSubgraph made_by(std::size_t call, std::size_t output);
 
   const std::set<std::size_t>& met() const { return met_; }
   bool constants_differ() const { return constants_differ_; }  // of a view
-  bool meets_apart() const { return meets_apart_; }            // a call whose results are known to differ
-  bool leaves_step() const { return leaves_step_; }            // a value that differs and that no call of the step made
+  bool meets_apart() const { return meets_apart_; }            // it meets a call whose results are known to differ
+  bool leaves_step() const { return leaves_step_; }            // a value that differs and that no call of it made
 
-  // This value of the other side is one that flows into the subgraph: as itself, or shown otherwise.
+  // Whether this value of the other side flows into the subgraph, as itself or through a view.
   bool takes(std::size_t reader, const OperatorTensor& of_other) const;
 
  private:
-  // A value as one call made it, looked at through views; without a maker it is known by its digest.
+  // A value as one call made it, looked at through views. Without a maker it is identified by its digest.
   struct Origin {
     std::size_t maker = kNoCall;
     std::string digest;

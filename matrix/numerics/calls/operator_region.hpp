@@ -1,6 +1,6 @@
-// Where two replays of one step diverge and no pair of calls does it: the sides take different operators, and a
-// subgraph of calls on each side makes other values of equal ones. Each is the outermost one without a partner; what it
-// calls goes without saying.
+// A place where two replays of one step diverge without one pair of calls as the cause. The sides use different
+// operators, and a subgraph of calls on each side makes different values from equal ones. Each call in it is the
+// outermost one without a partner; the calls inside it are not listed.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace reprobench {
 
-// What one side took for the subgraph, and what it made of it.
+// The calls of one side's subgraph, and the value that they made.
 struct OperatorSubgraph {
   std::vector<OperatorRecord> calls;  // in the order they end; may be none: the value passes this side as it is, unless
                                       // `not_on_record`
   OperatorTensor outflow;             // the value that differs
-  OperatorRecord at;                  // where it stands on record: the first pair of calls that takes it, or its maker
+  OperatorRecord at;                  // the record of it: the first pair of calls that takes it, or its maker
   bool is_taken = true;               // `outflow` is an input of `at`, not an output
-  std::size_t place = 0;              // among these
-  bool not_on_record = false;         // no call on record made the value on this side, nor was it there before
-  std::vector<std::string> kept = {};  // state that this side leaves as it is and the other one's calls change
+  std::size_t place = 0;              // place among these
+  bool not_on_record = false;         // no call on record made the value on this side, and it was not there before
+  std::vector<std::string> kept = {};  // state that this side leaves unchanged and the other one's calls change
 };
 
 template <>
@@ -39,7 +39,7 @@ struct Description<OperatorSubgraph> {
 struct OperatorRegion {
   OperatorSubgraph measured;
   OperatorSubgraph expected;
-  bool constants_differ = false;  // of calls that only show a tensor otherwise, `transpose`
+  bool constants_differ = false;  // for calls that only view a tensor in another way, `transpose`
 };
 
 template <>
@@ -53,11 +53,12 @@ struct Description<OperatorRegion> {
   }
 };
 
-// "aten::exp, aten::div"; "nothing" of a subgraph that passes the value as it is, "no call on record" of one whose
-// value something else made. At most `most` names.
+// "aten::exp, aten::div". "nothing" for a subgraph that passes the value unchanged; "no call on record" if something
+// else made the value. At most `most` names.
 std::string names_of(const OperatorSubgraph& subgraph, std::size_t most = 8);
 
-// What differs between the two subgraphs beside the names of operators: "bfloat16 on one side only". Empty: nothing.
+// A difference between the two subgraphs other than operator names: "bfloat16 on one side only". Empty if there is
+// none.
 std::string difference_in_kind(const OperatorRegion& region);
 
 }  // namespace reprobench

@@ -1,8 +1,8 @@
-// What two sides' orders of summation (contract/call_order.hpp) say of one output whose bits differ, made of equal
-// inputs.
+// What two sides' orders of summation (contract/call_order.hpp) prove about one output whose bits differ, made from
+// equal inputs.
 //
-// Both orders give both results to the bit, and they are not the same: the difference is rounding, and that is proven.
-// A result that its own side's order does not give is a defect, however near it is to fp64: the library adds in that
+// If both orders give both results to the bit, and they are not the same, the difference is proven to be rounding. A
+// result that its own side's order does not give is a defect, however near it is to fp64. The library adds in that
 // order whenever it is asked, and did not this time.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Words<OrderWord> {
 struct OrderJudgement {
   OrderWord word = OrderWord::proven;
   std::string sentence;
-  bool at_every_element = false;  // else at a sample: what was not replayed is held by bounds alone
+  bool at_every_element = false;  // else at a sample: other elements are only held by bounds
 };
 
 template <>
@@ -38,13 +38,13 @@ struct Description<OrderJudgement> {
   }
 };
 
-// *unknown*: they decide nothing, because one is not known, or they are equal where they were looked at. `output`: its
-// name, for the sentence; `elements`: of that output.
+// *unknown*: they decide nothing, because one is not known, or they are equal where they were looked at. `output` is
+// its name, for the sentence; `elements` is its size.
 OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected, const std::string& output,
                             std::int64_t elements);
 
-// "2 chains of 128, fused, then their sum #3f9c1e0a": equal names are equal orders. Several classes of elements have
-// one name, which shows the largest. Empty: not known.
+// "2 chains of 128, fused, then their sum #3f9c1e0a". Equal names are equal orders. Several classes of elements have
+// one name, which shows the largest class. Empty if the order is not known.
 std::string order_name(const CallOrder& order);
 
 }  // namespace reprobench

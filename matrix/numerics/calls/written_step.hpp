@@ -15,7 +15,7 @@ class WrittenStep {
                     const std::vector<std::string>& outputs, const std::string& constants = "") {
     return add(name, inputs, outputs, constants, depth_, next_++);
   }
-  // A call that shows its input otherwise: nothing of it has a digest, but it is known who made what it shows.
+  // A call that returns a view of its input. The view has no digest, but the record says who made the value.
   WrittenStep& view(const std::string& name, std::int64_t made_by, const std::string& constants = "") {
     call(name, {""}, {""}, constants);
     calls.back().inputs[0].made_by = made_by;

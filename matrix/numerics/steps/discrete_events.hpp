@@ -1,5 +1,6 @@
-// Masks and choices that came out differently in two runs: a ReLU unit that is active in one of them, another predicted
-// class. A flip of a mask is the usual cause of a sudden split of two losses: everything before it is rounding.
+// Masks and choices that differ between two runs, such as a ReLU unit that is active in only one of them, or another
+// predicted class. A flip of a mask is the usual cause of a sudden split of two losses: everything before it is
+// rounding.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct EventFlips {
   bool steers = true;  // a mask, which the gradient follows; false: a choice, which nothing follows
   std::int64_t first_step = 0;
   // Elements of that step that differ, from the sketches: exact for a few, within about 18 % for many. A changed choice
-  // counts twice: once where it was and once where it is.
+  // counts twice: at its old and at its new place.
   std::int64_t flips = 0;
   std::int64_t steps_with_flips = 0;
 };
@@ -34,18 +35,18 @@ struct Description<EventFlips> {
   }
 };
 
-// Whether masks may have flipped in steps that are no longer on record: no first flip can be told then.
+// Whether masks may have flipped in steps that are no longer on record; then no first flip can be determined.
 bool forgets_steps(const Trace& trace);
 
-// Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare, and where
-// one of them forgets steps.
+// Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare, and if one
+// of the traces forgets steps.
 std::vector<EventFlips> event_flips(const Trace& measured, const Trace& expected);
 
 // The first step in which a mask flips.
 std::optional<std::int64_t> first_mask_flip(const std::vector<EventFlips>& flips);
 
 // Where two losses split: the step whose loss distance is furthest above the largest before it, if it is at least ten
-// times that. With the mask that flipped in or right before that step, if one did.
+// times that. It has the mask that flipped in or right before that step, if one did.
 struct LossSplit {
   std::int64_t step = 0;
   double distance_rel = 0;

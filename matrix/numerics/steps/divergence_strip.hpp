@@ -1,4 +1,5 @@
-// Layers x steps of two traces at a glance: which module's tensors differ in which step, and in which role first.
+// Layers x steps of two traces at a glance: the modules and steps in which tensors differ, and the role that differs
+// first.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ inline constexpr std::size_t kStripSteps = 64;
 
 struct StripRow {
   std::string module;  // "h.0.ln_1": the tensor's name without its last part for parameters and optimiser slots
-  std::string marks;   // one a step: '.' equal bits, else strip_mark() of the first role that differs
+  std::string marks;   // one for each step: '.' equal bits, else strip_mark() of the first role that differs
 };
 
 template <>
@@ -43,8 +44,8 @@ struct Description<DivergenceStrip> {
 
 char strip_mark(TensorRole role);
 
-// kStripSteps steps, a few of them before `first_step`, the first that differs. Without rows if the traces are of level
-// `step`.
+// The marks of kStripSteps steps, a few of them before `first_step`, the first that differs. Without rows if the traces
+// are of level `step`.
 DivergenceStrip divergence_strip(const Trace& measured, const Trace& expected, std::int64_t first_step);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Runs made by hand for tests: one weight, its output, its mask and its gradient, which drift as told.
+// Runs made by hand for tests: one weight, its output, its mask and its gradient, which drift as requested.
 #pragma once
 
 #include <cmath>
@@ -27,8 +27,8 @@ inline TensorRecord mask(int active) {
   return record;
 }
 
-// A run whose parameters are `drift` * step away from where the plain one has them; from step `flip` on one more unit
-// is active, and with it the loss is `jump` higher.
+// A run whose parameters are `drift` * step away from those of the plain one. From step `flip` on one more unit is
+// active, and with it the loss is `jump` higher.
 inline Trace run(double drift, int flip = 0, double jump = 0) {
   Trace trace;
   trace.header.workload_digest = std::string(32, 'a');
@@ -60,7 +60,7 @@ inline Envelope envelope(double drift, int flip = 0) {
   return envelope_of(members, base, "torch-2.8.0-cu128");
 }
 
-// Runs whose losses alone are told.
+// A run with nothing but these losses.
 inline Trace with_losses(const std::vector<double>& losses) {
   Trace trace;
   for (const double loss : losses) {

@@ -1,4 +1,4 @@
-// In what two fingerprints differ: everything that arithmetic depends on, each with the text of both sides.
+// The differences of two fingerprints: everything that arithmetic depends on, each with the text of both sides.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace reprobench {
 // One thing that is not the same on both sides.
 struct SideDifference {
   std::string what;      // "torch", "blas provider", "knob threads"
-  std::string measured;  // empty: that side has none; of a component "not loaded"
+  std::string measured;  // empty: that side has none; for a component "not loaded"
   std::string expected;
 };
 
@@ -27,14 +27,14 @@ struct Description<SideDifference> {
 };
 
 enum class FingerprintPart {
-  component,     // a version, as loaded, or as compiled against where nothing was loaded: "cudnn"
+  component,     // its loaded version, or the compiled one if nothing was loaded: "cudnn"
   blas,          // "blas provider"
   instructions,  // "vector instructions"
-  gpu,           // "device", with its number of multiprocessors, which reductions are split by
+  gpu,           // "device", with its number of multiprocessors, by which reductions are split
   cpu,           // "cpu"
   threads,       // "threads"
   compiler,      // "worker compiler"
-  build,         // a library's build id: "build of libtorch_cpu.so", wherever it lies
+  build,         // a library's build id: "build of libtorch_cpu.so", whatever its path
   setting,       // a resolved LibTorch setting: "setting deterministic_algorithms"
   variable,      // an environment variable: "variable OMP_NUM_THREADS"
 };
@@ -44,7 +44,7 @@ struct FingerprintDifference {
   SideDifference difference;
 };
 
-// In the order of the parts, and of names within one. Empty: equal bits may be expected.
+// In the order of the parts, and of names within one. If there are none, equal bits may be expected.
 std::vector<FingerprintDifference> fingerprint_differences(const Fingerprint& measured, const Fingerprint& expected);
 
 // "`9.8` against `9.10.2`", "none against `9.10.2`"

@@ -1,5 +1,5 @@
-// Which operations of a training other library code computed on the one side than on the other. A change is no failure:
-// it tells where other bits and other speed may come from.
+// Operations of a training that different library code computed on the two sides. A change is no failure: it shows
+// where other bits and other speed may come from.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace reprobench {
 
 struct ImplementationChanges {
-  // "aten::addmm (512), (32,784), (784,512) float32", with what computed it on each side; empty: that side has no such
-  // operation. Those that a library had a part in come first, each part by its name.
+  // "aten::addmm (512), (32,784), (784,512) float32", with its implementation on each side; empty if that side has no
+  // such operation. Operations in which a library took part come first, then the others, both by name.
   std::vector<SideDifference> changed;
   std::int64_t compared = 0;            // operations whose implementation is known on both sides
   std::vector<std::string> incomplete;  // sentences: what is not known, and of which side
@@ -31,7 +31,7 @@ struct Description<ImplementationChanges> {
   }
 };
 
-// Nothing where neither side tells anything, as of probes and of workers of before.
+// Nothing if neither side reports any, as for probes and for older workers.
 std::optional<ImplementationChanges> implementation_changes(const CellResult& measured, const CellResult& expected);
 
 // "aten::addmm (512), (32,784), (784,512) float32: `mkl SGEMM for AVX2` against `aten AVX2`"

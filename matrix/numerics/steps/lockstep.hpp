@@ -1,8 +1,8 @@
 // One step of two stacks from the same stored state, judged against an fp64 rerun: rounding, defect or undecided.
 //
-// Formulas and bounds: matrix/stats/error_budget.hpp. Per tensor and batch e_x = relL2(x, h), e_r = relL2(r, h),
-// delta = relL2(x, r), E and S; over the batches pooled E. Tensors are named "ROLE/NAME", "gradient/fc1.weight"; the
-// noise floor of relL2 is the RMS of all tensors of one role.
+// Formulas and bounds are in matrix/stats/error_budget.hpp. For each tensor and batch there are e_x = relL2(x, h), e_r
+// = relL2(r, h), delta = relL2(x, r), E and S; over the batches there is the pooled E. Tensors are named "ROLE/NAME",
+// "gradient/fc1.weight". The noise floor of relL2 is the RMS of all tensors of one role.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 
 namespace reprobench {
 
-// The three runs of one batch; lists ordered by name.
+// The three runs of one batch; each list is ordered by name.
 struct LockstepBatch {
   std::span<const TensorView> candidate;  // x
   std::span<const TensorView> reference;  // r
@@ -34,12 +34,12 @@ struct LockstepOptions {
   std::string precision = "fp32";  // a row of precision_bounds()
   double alpha = 1e-3;             // false alarms of the pooled test per comparison
   double legitimate_ratio = kLegitimateRatio;
-  std::map<std::string, double> legitimate_ratios = {};  // by tensor, of those that have one of their own
-  // Where the two add up in other orders: of how many products each tensor's elements are the sums.
+  std::map<std::string, double> legitimate_ratios = {};  // by tensor, if it has one of its own
+  // If the two add up in different orders: the number of products of which each tensor's elements are sums.
   std::map<std::string, std::int64_t> summed_terms = {};
   bool is_learned =
       false;  // the ratios were measured of these two orders, so pooled errors are held against them alone
-  std::string legitimate_ratio_from = {};  // where these come from; empty: a constant of error_budget.hpp
+  std::string legitimate_ratio_from = {};  // source of these ratios; empty: a constant of error_budget.hpp
 };
 
 enum class LockstepWord { rounding, defect, undecided };
@@ -53,7 +53,7 @@ struct Words<BudgetDecision> {
   static constexpr std::array<std::string_view, 3> table = {"rounding", "defect", "inconclusive"};
 };
 
-// E over all batches, and what it says.
+// E over all batches, and the decision that follows from it.
 struct PooledJudgement : PooledRatio, PooledDecision {};
 
 template <>
@@ -74,12 +74,12 @@ struct Description<PooledJudgement> {
 
 struct LockstepTensor {
   std::string name;
-  std::string dtype;  // of the candidate, as in the file
+  std::string dtype;  // the candidate's, as in the file
   std::vector<std::int64_t> shape;
   LockstepWord word = LockstepWord::undecided;
   std::string reason;       // one sentence
-  bool equal_bits = false;  // candidate and reference, in every batch
-  // The batch with the largest E.
+  bool equal_bits = false;  // candidate equals reference, in every batch
+  // These are for the batch with the largest E.
   int worst_batch = 0;
   double e_x = 0;
   double e_r = 0;
@@ -122,9 +122,9 @@ struct Description<LockstepTensor> {
 struct Lockstep {
   LockstepOptions options;
   int batches = 0;
-  // defect: a tensor is. undecided: none is and one could not be judged, or there is nothing to judge. rounding: all
-  // are within class B2 and no pooled ratio is a defect; `not_resolved` names those where a defect of rounding size
-  // could hide.
+  // defect: one tensor is. undecided: none is, and one could not be judged, or there is nothing to judge. rounding: all
+  // are within class B2 and no pooled ratio is a defect. `not_resolved` then names those in which a defect of rounding
+  // size could hide.
   LockstepWord word = LockstepWord::undecided;
   std::string sentence;
   std::vector<LockstepTensor> tensors;    // worst first

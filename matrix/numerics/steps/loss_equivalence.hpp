@@ -1,5 +1,6 @@
-// Class D: after the horizon bits and distances say nothing, but the loss curves of several seeds must be shown to be
-// equivalent: mean loss over windows of steps, two one-sided t-tests (stats/tost.hpp), Holm over the windows.
+// Class D: after the horizon, bits and distances prove nothing, but the loss curves of several seeds must be shown to
+// be equivalent. The test takes mean losses over windows of steps: two one-sided t-tests (stats/tost.hpp), with Holm's
+// correction over the windows.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +58,8 @@ struct Description<LossEquivalence> {
   }
 };
 
-// `measured[i]` and `expected[i]` are traces of one seed. Windows of kLossWindowSteps, or a quarter of the run where it
-// is shorter than four of them; the steps after the last whole window are left out.
+// `measured[i]` and `expected[i]` are traces of one seed. A window has kLossWindowSteps, or a quarter of the run if it
+// is shorter than four of them. The steps after the last whole window are left out.
 LossEquivalence loss_equivalence(std::span<const Trace* const> measured, std::span<const Trace* const> expected,
                                  double margin_rel = kLossMarginRel);
 

@@ -1,5 +1,5 @@
-// What a comparison of two things comes to, be they tensors, files or cells. Every word is stored in documents: add,
-// never rename.
+// The outcome of a comparison of two things, such as tensors, files or cells. Every word is stored in documents: add
+// words, never rename one.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct Words<Match> {
   static constexpr std::array<std::string_view, 3> table = {"equal", "differs", "not_comparable"};
 };
 
-// Of the whole: what differs wins over what cannot be compared, and that over what is equal.
+// The outcome for the whole: `differs` overrides `not_comparable`, and that overrides `equal`.
 constexpr Match overall(Match one, Match other) {
   if (one == Match::differs || other == Match::differs) return Match::differs;
   return one == Match::equal ? other : one;

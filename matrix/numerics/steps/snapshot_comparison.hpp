@@ -1,8 +1,8 @@
-// Two safetensors files, ours or anyone's, tensor by tensor: equal bits, or how far apart and where first.
+// Compares two safetensors files, from any source, tensor by tensor: equal bits, or how far apart and where first.
 //
-// A tensor with another type or shape on the two sides is not comparable, and two files without a common comparable
-// tensor are not comparable: never equal. Files are equal only if they hold the same names and every tensor has equal
-// bits.
+// A tensor with different types or shapes on the two sides is not comparable. Two files without a common comparable
+// tensor are not comparable, and never equal. Files are equal only if they hold the same names and every tensor has
+// equal bits.
 #pragma once
 
 #include <optional>
@@ -23,11 +23,11 @@ namespace reprobench {
 // From here on, a factor of four in fp32, ULP only count how many numbers there are around zero.
 inline constexpr std::uint64_t kMostUlpShown = std::uint64_t{1} << 24;
 
-// "3 ULP", "0.0012 of the tensor's RMS"; empty: there is no distance.
+// "3 ULP", "0.0012 of the tensor's RMS"; empty if there is no distance.
 std::string distance_text(std::optional<std::uint64_t> ulp, std::optional<double> distance_rms);
 
 struct SnapshotElement {
-  nlohmann::json value;  // a number as the type has it; null for a type that is not known
+  nlohmann::json value;  // a number of the type; null for a type that is not known
   std::string bits;      // hex, as many digits as the type has
 };
 
@@ -44,8 +44,8 @@ struct SnapshotPair {
   std::int64_t index = 0;  // logical, row-major
   SnapshotElement measured;
   SnapshotElement reference;
-  std::optional<std::uint64_t> ulp;         // nothing for types without one, and where one of the two is NaN
-  std::optional<double> distance_rms = {};  // in units of the tensor's RMS, where ULP only count numbers around zero
+  std::optional<std::uint64_t> ulp;         // nothing for types without one, and if one of the two is NaN
+  std::optional<double> distance_rms = {};  // in units of the tensor's RMS, if ULP only count numbers around zero
 };
 
 template <>
@@ -61,20 +61,21 @@ struct Description<SnapshotPair> {
   }
 };
 
-// What a `Difference` says (kernels/diff), as far as the two tensors can be compared and their type has an arithmetic.
+// The result of a `Difference` (kernels/diff), as far as the two tensors can be compared and their type has an
+// arithmetic.
 struct TensorComparison {
   std::string name;
-  std::string dtype;  // of the measured side, as in the file
+  std::string dtype;  // the measured side's, as in the file
   std::vector<std::int64_t> shape;
   Match match = Match::equal;
-  std::string reason;  // of not_comparable: "shape [2, 3] against [3, 2]"
+  std::string reason;  // for not_comparable: "shape [2, 3] against [3, 2]"
   std::optional<std::int64_t> elements;
   std::optional<std::int64_t> differing;
   std::optional<std::int64_t> first_block;
   std::optional<SnapshotPair> first;
   std::optional<SnapshotPair> largest_ulp;
   std::optional<std::vector<std::int64_t>> ulp_histogram;
-  std::optional<double> rel_l2;  // ||a - b|| / ||b||; infinite where b is all zero and a is not
+  std::optional<double> rel_l2;  // ||a - b|| / ||b||; infinite if b is all zero and a is not
   std::optional<double> max_abs;
   std::optional<std::int64_t> nan_mismatches;
   std::optional<std::int64_t> nan_payloads;
@@ -140,7 +141,7 @@ nlohmann::json to_json(const SnapshotComparison& comparison);
 // Throws ContractError naming the field.
 SnapshotComparison snapshot_comparison_from_json(const nlohmann::json& json);
 
-// How diff() must read a tensor of this safetensors type; raw8 for one that is not known.
+// The type as which diff() must read a tensor of this safetensors type; raw8 if it is not known.
 ElementType element_type_of(std::string_view safetensors_dtype_name);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Which component of the stack stands behind an operator, and in what the two sides of a comparison differ.
+// The component of the stack that implements an operator, and the differences of the two sides of a comparison.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace reprobench {
 
-// Planted faults, knobs as they were set, component versions, BLAS provider, vector instructions and device; knobs that
-// were set alike and came to otherwise. What follows from these, such as the build of each library, is not named beside
-// them.
+// Differences in planted faults, knobs as they were set, component versions, BLAS provider, vector instructions and
+// device; also knobs that were set alike and had different values. Consequences of these, such as the build of each
+// library, are not named beside them.
 std::vector<SideDifference> side_differences(const CellRequest& measured_request, const CellResult& measured,
                                              const CellRequest& expected_request, const CellResult& expected);
 
@@ -30,9 +30,9 @@ struct Description<Suspect> {
   }
 };
 
-// The likeliest of `differences` for an operator (empty: no operator): a planted fault if there is one, then a
-// knob that was set otherwise, then the only difference, then the library that implements the operator if it differs,
-// then the release of torch, whose kernels are all the rest.
+// The likeliest of `differences` for an operator (empty: no operator). The order is: a planted fault if there is one; a
+// knob that was set differently; the only difference; the library that implements the operator, if it differs; the
+// release of torch, which has all other kernels.
 Suspect suspect_of(const std::string& operator_name, const std::vector<SideDifference>& differences);
 
 }  // namespace reprobench

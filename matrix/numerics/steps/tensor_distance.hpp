@@ -1,5 +1,6 @@
 // How far apart the tensors of two traces are, estimated from their sketches (kernels/sketch: about 9 % standard
-// deviation). No tensor is needed, so it works on stored runs and between stacks whose bits always differ.
+// deviation). The tensors themselves are not needed, so it works on stored runs and between stacks whose bits always
+// differ.
 #pragma once
 
 #include <optional>
@@ -14,8 +15,8 @@ namespace reprobench {
 double distance_squares(const TensorSketch& a, const TensorSketch& b);
 
 // Relative L2 distance over all tensors of one role: sqrt(sum |a - b|^2) / sqrt(sum |b|^2). Infinite if one side has a
-// NaN or infinity that the other has not, or differs from all zeros. Nothing if the lists do not match, or if one
-// tensor of the role has another name or no sketch on one side: what is left out could be anything.
+// NaN or infinity that the other lacks, or differs from all zeros. Nothing if the lists do not match, or if one tensor
+// of the role has another name or no sketch on one side, because a missing part could be anything.
 std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role);
 
 // The tensors of `step`, or of the state after it; null if the trace has none.
@@ -41,10 +42,10 @@ struct Description<OverBound> {
   }
 };
 
-// The first tensor, by step and then in execution order, that is further from the expected one than rounding takes it
-// in this precision (reproducibility classes without an fp64 rerun: gradients and activations 1e-5 in fp32, 2e-2 in
-// 16 bit; parameters 2.4e-7 sqrt(step) in fp32). Only steps with sketches count. Throws ContractError for a precision
-// without bounds.
+// The first tensor, by step and then in execution order, that is further from the expected one than rounding can take
+// it in this precision. The bounds are those of the reproducibility classes without an fp64 rerun: gradients and
+// activations 1e-5 in fp32, 2e-2 in 16 bit; parameters 2.4e-7 sqrt(step) in fp32. Only steps with sketches count.
+// Throws ContractError for a precision without bounds.
 std::optional<OverBound> first_over_bound(const Trace& measured, const Trace& expected, const std::string& precision);
 
 }  // namespace reprobench

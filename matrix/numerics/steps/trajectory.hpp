@@ -1,9 +1,9 @@
-// Class C: is the distance of two trainings what one unit in the last place of one weight makes of it by itself?
+// Class C: is the distance of two trainings no larger than one unit in the last place of one weight makes it?
 //
-// An ensemble of the expected stack, each member with another weight moved by 1 ulp before its first step, shows how
-// far rounding alone takes the parameters. A measured run may be three times as far as the furthest member, plus
-// 4 u sqrt(t). That holds up to the horizon: the first step where a member is 1e-3 away or has a mask that flips. After
-// it ten times as far is allowed. The horizon is the ensemble's alone: a mask that flips earlier between the two runs
+// An ensemble of the expected stack shows how far rounding alone takes the parameters. In each member another weight is
+// moved by 1 ulp before the first step. A measured run may be three times as far as the furthest member, plus 4 u
+// sqrt(t). That holds up to the horizon: the first step where a member is 1e-3 away or has a mask that flips. After it,
+// ten times as far is allowed. The horizon is the ensemble's alone. A mask that flips earlier between the two runs
 // excuses no distance, but leaves it undecided.
 #pragma once
 
@@ -43,8 +43,8 @@ struct Envelope {
   std::string stack;
   std::string workload_digest;
   int members = 0;
-  std::vector<TrajectoryPoint> points;       // the furthest member
-  std::optional<std::int64_t> horizon_step;  // the last step that is judged closely; nothing: all of them
+  std::vector<TrajectoryPoint> points;       // of the furthest member
+  std::optional<std::int64_t> horizon_step;  // the last step that is judged strictly; nothing: all of them
   std::string horizon_reason;                // "mask `relu_active` flips at step 215"
 };
 
@@ -62,8 +62,8 @@ struct Description<Envelope> {
   }
 };
 
-// Of the ensemble's traces and the trace they started from. Throws ContractError without members, or if one of them is
-// of another workload.
+// Made from the ensemble's traces and the trace that they started from. Throws ContractError without members, or if one
+// of them is of another workload.
 Envelope envelope_of(std::span<const Trace* const> members, const Trace& base, const std::string& stack);
 
 nlohmann::json to_json(const Envelope& envelope);         // document `envelope`
@@ -80,7 +80,7 @@ struct Description<Growth> {
 };
 
 struct JudgedPoint : TrajectoryPoint {
-  std::optional<double> bound_rel;  // nothing: no member tells
+  std::optional<double> bound_rel;  // nothing: no member has a distance there
 };
 
 template <>
