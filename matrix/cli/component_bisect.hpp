@@ -1,5 +1,4 @@
-// A bisect over the components in which two ends differ: mixes are made when they are asked about
-// (component_mixes.hpp).
+// A bisect over the components in which two ends differ. A mix is made only when it is needed (component_mixes.hpp).
 #pragma once
 
 #include <functional>
@@ -16,15 +15,16 @@ namespace reprobench {
 
 class ComponentBisect {
  public:
-  // `log`: a line for people. All of it outlives this.
+  // `log` writes a line for people. All arguments must outlive this object.
   ComponentBisect(const BisectScene& scene, ComponentMixes& mixes, std::function<void(const std::string&)> log)
       : scene_(scene), mixes_(mixes), log_(std::move(log)), names_(mixes.names()) {}
 
-  // A command that shows what lies between the good end and a mix.
+  // Makes the command that shows the difference between the good end and a mix.
   using CommandFor = std::function<std::string(const std::string& subject, const StackChange& change)>;
 
-  // Of each subject: by its bits, or where `slower_rel` is given by its time, becoming slower by more than that. What
-  // no answer names is not kept. The ends' names are the caller's. Throws ReplayInterrupted and StoreError.
+  // Answers for each subject: by its bits or, if `slower_rel` is given, by whether its time becomes slower by more than
+  // that. Mixes that no answer names are not kept. The caller fills in the ends' names. Throws ReplayInterrupted and
+  // StoreError.
   ComponentBisectDocument answered(BitsQuestion& bits, const std::vector<std::string>& subjects,
                                    std::optional<double> slower_rel, const CommandFor& command);
 

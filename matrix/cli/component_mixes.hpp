@@ -1,5 +1,5 @@
-// What a bisect over components needs to know of its ends: in which components they differ, and the good end with some
-// of the bad one's.
+// The ends of a bisect over components: the components in which they differ, and mixes that have some components of the
+// bad end in the good one.
 #pragma once
 
 #include <string>
@@ -10,27 +10,27 @@
 namespace reprobench {
 
 struct MixedStack {
-  std::string stack;    // empty: it cannot be had
-  std::string why_not;  // and why, one sentence
+  std::string stack;    // empty: it is not available
+  std::string why_not;  // why it is not available, one sentence
 };
 
 class ComponentMixes {
  public:
   virtual ~ComponentMixes() = default;
 
-  // Those that can be exchanged, in order; the order of all that is asked later.
+  // The components that can be exchanged, in the order that all other calls use.
   virtual std::vector<std::string> names() const = 0;
 
-  // Every one that differs, with its libraries of both sides.
+  // Every component that differs, with its libraries of both sides.
   virtual std::vector<DifferingComponent> components() const = 0;
 
-  // The good end with these of the bad end.
+  // The good end with these components of the bad end.
   virtual MixedStack made_with(const std::vector<std::string>& from_bad) = 0;
 
-  // The command that makes it again; empty: it is there.
+  // The command that makes the mix again; empty if it exists.
   virtual std::string making(const std::vector<std::string>& from_bad) const = 0;
 
-  // What was made and is not among these stacks is not needed any more.
+  // Removes mixes that were made here and are not among these stacks.
   virtual void keep_only(const std::vector<std::string>& stacks) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Hybrids of this store's stacks: their files lie in STACKS/hybrids/, beside the folders that hold their links.
+// Hybrids of this store's stacks. Their files are in STACKS/hybrids/, beside the folders that hold their links.
 #pragma once
 
 #include <filesystem>
@@ -11,16 +11,17 @@ namespace reprobench {
 
 std::filesystem::path hybrids_folder(const std::filesystem::path& stacks_home);
 
-// Component to the name of the stack that it is taken from.
+// Maps a component to the name of the stack that it is taken from.
 using PartsByStack = std::map<std::string, std::string>;
 
-// The stack `base` with components of others; `name` empty: one that says so. Its file is written once its libraries
-// may meet (provision/hybrid_rules.hpp); nothing is linked yet. Throws UsageError for a stack that is not of wheels or
-// is not installed, or a name that is taken, and ProvisionError with every rule that is broken.
+// Declares the stack `base` with components of others. If `name` is empty, it gets a name that says so. Its file is
+// written once it is known that its libraries may meet (provision/hybrid_rules.hpp); nothing is linked yet. Throws
+// UsageError for a stack that is not of wheels or is not installed, or a name that is taken. Throws ProvisionError with
+// every rule that is broken.
 StackSpec declare_hybrid(const Project& project, const std::string& base, const PartsByStack& from,
                          const std::string& name = "");
 
-// Its folder and its file.
+// Removes its folder and its file.
 void remove_hybrid(const Project& project, const StackSpec& hybrid);
 
 }  // namespace reprobench

@@ -10,12 +10,12 @@
 
 namespace reprobench {
 
-// Whether these two have mixes: both are of wheels, installed, and every file is of a package.
+// Whether these two have mixes: both are of wheels and installed, and every file belongs to a package.
 bool have_hybrids(const Project& project, const std::string& good, const std::string& bad);
 
 class HybridMixes : public ComponentMixes {
  public:
-  // Throws UsageError where an end is not of wheels, ProvisionError where it is not installed.
+  // Throws UsageError if an end is not of wheels, and ProvisionError if it is not installed.
   HybridMixes(const Project& project, BisectedStacks& stacks, std::string good, std::string bad);
 
   std::vector<std::string> names() const override { return names_; }

@@ -1,5 +1,5 @@
-// The mixes of two images, whose files are not exchanged: what their workers had loaded is held against each other, and
-// where one component alone differs, the bad image is the good one with it.
+// The mixes of two images, whose files cannot be exchanged. The libraries that their workers had loaded are compared.
+// If only one component differs, the bad image is the good one with that component.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ImageEnd {
 
 class ImageMixes : public ComponentMixes {
  public:
-  // Of ends that do not run nothing is known: no component differs.
+  // If an end does not run, nothing is known of it, and no component differs.
   ImageMixes(const ImageEnd& good, const ImageEnd& bad);
 
   std::vector<std::string> names() const override;

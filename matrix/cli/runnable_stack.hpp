@@ -1,4 +1,4 @@
-// The stack of an image, with a worker that runs inside it.
+// Makes the stack of an image runnable, by a worker that runs inside it.
 #pragma once
 
 #include "matrix/cli/project.hpp"
@@ -6,8 +6,8 @@
 
 namespace reprobench {
 
-// Builds its worker unless one is there, and asks inside the image what that loads. False: not what the image declares.
-// Throws ProvisionError.
+// Builds its worker unless there is one, and asks inside the image which libraries that loads. False if they are not
+// those that the image declares. Throws ProvisionError.
 bool made_runnable(const StackSpec& spec, const Project& project, const Terminal& terminal);
 
 }  // namespace reprobench

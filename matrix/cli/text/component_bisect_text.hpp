@@ -1,4 +1,4 @@
-// What a bisect over components says.
+// The text that shows the answers of a bisect over components.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `stack swap`: a stack with components of another one, proven by build ids.
+// `stack swap`: makes a stack with components of another one, proven by build ids.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct SwapOptions {
   std::string name;
 };
 
-// Refuses, before anything is written, libraries that may not meet. `failed` where the worker has loaded another
-// library than the one that was to be exchanged.
+// Refuses libraries that may not meet, before anything is written. Returns `failed` if the worker has loaded another
+// library than the one that was to be exchanged in.
 ExitCode swap_components(const SwapOptions& options, const Context& context);
 
 }  // namespace reprobench
