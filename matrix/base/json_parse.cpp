@@ -47,7 +47,8 @@ class Builder final : public nlohmann::json_sax<json> {
   }
 
  private:
-  // Where the next value stands: the document itself, the end of the open array, or at the last key of the open object.
+  // Puts the next value in its place: the document itself, the end of the open array, or the last key of the open
+  // object.
   template <class Value>
   bool put(Value&& value) {
     place() = std::forward<Value>(value);

@@ -74,7 +74,7 @@ void PlainSha256::update(std::string_view bytes) {
 }
 
 std::string PlainSha256::finish() {
-  // What is left, a bit 1, zeros, and how many bits there were: one block or two.
+  // The rest of the bytes, a bit 1, zeros, and the number of bits: one block or two.
   unsigned char last[2 * kBlockBytes] = {};
   const std::size_t left = bytes_ % kBlockBytes;
   std::memcpy(last, begun_.data(), left);

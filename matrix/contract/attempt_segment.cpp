@@ -16,8 +16,8 @@ std::filesystem::path segment_folder(const std::filesystem::path& attempt_folder
 
 namespace {
 
-// The same micro-batches on other ranks. What cannot be shared out is refused when a cell is planned (the rule
-// `resumed-micro-batches`); whoever asks all the same is refused by the worker, whose batch makes other ones.
+// The same micro-batches on other ranks. Batches that cannot be shared out are refused when a cell is planned (the rule
+// `resumed-micro-batches`). A request for one is refused by the worker, because its batch makes other micro-batches.
 void lay_out_anew(CellRequest& request, const CellRequest& attempt) {
   const auto ranks = static_cast<int>(attempt.workload.resume_world_size);
   if (ranks == 0 || ranks == attempt.world_size) return;

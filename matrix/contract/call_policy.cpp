@@ -8,7 +8,7 @@
 namespace reprobench {
 namespace {
 
-// What a name before `::` may be. Others have operators that load code, send to other processes or take file names.
+// The names that may be before `::`. Others have operators that load code, send to other processes or take file names.
 constexpr std::array<std::string_view, 2> kLibraries = {"aten", "prims"};
 
 struct TextArgument {

@@ -1,4 +1,4 @@
-// What workers write line by line: traces and operator calls. ci/fuzz.sh builds and runs it. A finding becomes a test.
+// Lines that workers write: traces and operator calls. ci/fuzz.sh builds and runs it. A finding becomes a test.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -21,7 +21,7 @@ void add_if_named(std::vector<fs::path>& paths, const std::string& path) {
 EnclosedPaths paths_of_rank(const CellRequest& request, const fs::path& rank_folder) {
   EnclosedPaths paths;
   paths.writable = {rank_folder.parent_path()};
-  // Of a segment that goes on: the checkpoints lie in the folder of the attempt, beside those of its segments.
+  // A segment that goes on needs the checkpoints, which are in the folder of the attempt, beside those of its segments.
   if (request.checkpoint) paths.writable.push_back(fs::path(request.checkpoint->folder).parent_path());
   for (const OwnFileField& own : kOwnFiles) add_if_named(paths.readable, request.workload.*own.file);
   for (const std::string& shard : request.workload.weights_shards) {

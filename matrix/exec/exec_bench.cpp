@@ -1,4 +1,10 @@
-// What the coordinator itself costs an attempt, with a worker that ends at once: run both and subtract.
+// The coordinator's own cost of an attempt, with a worker that ends at once: run both and subtract.
+//
+//   process_floor    the shepherd and the worker started, watched and reaped, and nothing else
+//   whole_attempt    execute(): folder, request, journal, timers, and the judgement of all files
+//   ranks_floor      the shepherd and worker of each of four ranks, as process_floor
+//   whole_ranks      execute(): attempts of those four ranks
+// `rss_growth_bytes` says how much this process grew per attempt over the benchmark.
 //
 //   process_floor    the shepherd and the worker started, watched and reaped, and nothing else
 //   whole_attempt    execute(): folder, request, journal, timers, and the judgement of all files

@@ -395,7 +395,7 @@ void Execution::look_at(const std::vector<std::size_t>& ended) {
   }
 }
 
-// Of cells that noise leaves open, if whoever judges says so and the run goes on.
+// Further repeats of cells that noise leaves undecided, if the observer says so and the run goes on.
 std::vector<FurtherRepeats> Execution::further_repeats(const std::vector<std::size_t>& ended) {
   if (ended.empty() || !observer_.open_for_noise || launches_no_more()) return {};
   std::vector<const CellRecord*> records;

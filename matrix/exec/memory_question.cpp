@@ -83,7 +83,7 @@ bool has_own_files(const WorkloadRequest& workload) {
   return std::ranges::any_of(kOwnFiles, [&](const OwnFileField& own) { return !(workload.*own.sha256).empty(); });
 }
 
-// What the worker says now; where it gives no answer, `problem` is why.
+// The worker's answers now; if it gives none, `problem` says why.
 std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const WorkerCommand& worker,
                                      std::string& problem) {
   const QuestionFile file(questions);

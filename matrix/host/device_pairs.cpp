@@ -78,7 +78,7 @@ std::int64_t links_to_switches(const GpuLinks& gpu) {
   return std::ranges::count_if(gpu.active, &NvLink::remote_is_switch);
 }
 
-// What the driver tells of the NVLinks between two GPUs; a problem where it does not tell all.
+// The driver's report about the NVLinks between two GPUs; a problem if it does not report everything.
 void find_nvlinks(const GpuLinkInventory& inventory, DevicePair& pair) {
   const GpuLinks* a = links_of(inventory, pair.first);
   const GpuLinks* b = links_of(inventory, pair.second);

@@ -7,8 +7,8 @@
 namespace reprobench {
 namespace {
 
-// From the least to the most. Of the first two what ATen asks of a CPU before it takes its kernels of that name; oneDNN
-// has kernels for the others.
+// From the least to the most. The first two have the flags that ATen requires of a CPU before it uses its kernels of
+// that name; oneDNN has kernels for the others.
 struct Isa {
   const char* name;
   std::vector<const char*> flags;

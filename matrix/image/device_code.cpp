@@ -13,9 +13,9 @@
 namespace reprobench {
 namespace {
 
-// What nvcc puts into the sections .nv_fatbin and __nv_relfatbin: regions, each of which holds images of one program
-// for several architectures. The layout is that of the toolkit's fatbinary.h and, for an image, as `cuobjdump` shows
-// it.
+// The content of the sections .nv_fatbin and __nv_relfatbin as nvcc writes them: regions, each of which holds images of
+// one program for several architectures. The layout is that of the toolkit's fatbinary.h and, for an image, as
+// `cuobjdump` shows it.
 struct RegionHeader {
   std::uint32_t magic;
   std::uint16_t version;

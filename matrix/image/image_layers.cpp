@@ -46,7 +46,7 @@ class HashedReader : public BlobReader {
     sha_.update(bytes);
     return bytes;
   }
-  // Of all there is, also of what nobody asked for.
+  // The digest of all bytes, even of those that nobody asked for.
   std::string digest() {
     while (!read().empty()) {
     }
@@ -64,7 +64,7 @@ la_ssize_t read_blob(archive*, void* reader, const void** bytes) {
   return static_cast<la_ssize_t>(piece.size());
 }
 
-// What a compressed blob unpacks to. No filter that would run a program is offered.
+// The unpacked bytes of a compressed blob. No filter that would run a program is offered.
 class UnpackedReader : public BlobReader {
  public:
   UnpackedReader(const Image& image, BlobReader& from)
@@ -156,7 +156,7 @@ class LayerReader {
     to_.image_.tree.remove_older(removed, number_, false);
   }
 
-  // What is replaced or removed stays in the image for whoever unpacks its layers.
+  // A file that is replaced or removed stays in the image for everybody who unpacks its layers.
   void bury(const std::string& path) {
     const ImageEntry* old = to_.image_.tree.find(path);
     if (old == nullptr || old->content.empty() || old->layer >= number_) return;

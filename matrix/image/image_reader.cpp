@@ -135,7 +135,7 @@ class PackedImage {
                               tag.empty() ? "" : fmt::format(", {} of the tag {}", count, tag), fmt::join(tags, ", ")));
   }
 
-  // Of an index over architectures the manifest for x86-64.
+  // The manifest for x86-64 in an index over architectures.
   json manifest_for_this_host(json entry, int depth) {
     for (;; ++depth) {
       const std::string digest = field(entry, "digest", "a manifest's entry");

@@ -23,7 +23,7 @@ constexpr std::int64_t kLargestTextBytes = 256 << 10;
 constexpr std::array<const char*, 10> kKnownPasswords = {"root",     "password", "pytorch", "ubuntu", "jupyter",
                                                          "changeme", "123456",   "admin",   "toor",   "docker"};
 
-// What distributions themselves ship with the bit of the owner or the group set.
+// Programs that distributions themselves ship with the bit of the owner or the group set.
 constexpr std::array<std::string_view, 20> kOfDistributions = {"su",
                                                                "mount",
                                                                "umount",

@@ -177,7 +177,7 @@ class SoftwareFinder {
     }
   }
 
-  // What is loaded before all others is not where the loader's search would find it.
+  // Libraries that are loaded before all others are not where the loader's search would find them.
   void check_preloaded() {
     const auto found = image_.config.environment.find("LD_PRELOAD");
     std::string named = found == image_.config.environment.end() ? "" : found->second;

@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-// Of the environment, not of the file.
+// For findings about the environment, not the file.
 const Mark kNowhere{};
 
 // torchrun and the DeepSpeed launcher set all of them (torch.distributed.init_process_group, env://).

@@ -84,7 +84,7 @@ class Estimator {
     add(items, name, fmt::format("{} B x {} / {}", bytes_each, parameters_, ranks_), bytes_each * part_);
   }
 
-  // Of a host: the parts of its ranks.
+  // Adds a state of a host: the parts of its ranks.
   void add_host_state(const char* name, std::int64_t bytes_each) {
     add(estimate_.host.states, name, fmt::format("{} B x {} x {} / {}", bytes_each, parameters_, local_, ranks_),
         bytes_each * part_ * local_);

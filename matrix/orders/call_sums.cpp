@@ -1,4 +1,5 @@
-// Operators whose outputs are sums of products, and how: a row each. What has no row is not known to be such a sum.
+// Operators whose outputs are sums of products, with one row each. An operator without a row is not known to be such a
+// sum.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -70,7 +71,7 @@ struct ProductRow {
   Letters letters;
 };
 
-// `linear` has its weight the other way round. Where the first operand of a `linear` has more axes, they count as rows.
+// `linear` has its weight the other way round. If the first operand of a `linear` has more axes, they count as rows.
 constexpr std::array<ProductRow, 8> kProducts = {{
     {"dot", 0, 1, {}, {"k", "k", ""}},
     {"mv", 0, 1, {}, {"nk", "k", "n"}},

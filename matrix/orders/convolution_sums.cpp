@@ -5,7 +5,7 @@
 namespace reprobench {
 namespace {
 
-// Where a convolution has its settings among its arguments.
+// The places of a convolution's settings among its arguments.
 struct ConvolutionPlaces {
   std::size_t image, weight, bias, stride, padding, dilation, groups;
   std::optional<std::size_t> transposed;

@@ -11,8 +11,8 @@ constexpr std::string_view kLayerNorm = "native_layer_norm";
 constexpr std::string_view kLayerNormBackward = "native_layer_norm_backward";
 constexpr const char* kNotOfRows = "it is called in a way that is not known to be a layer norm of rows in fp32";
 
-// Where native_layer_norm(x, axes, weight, bias, epsilon) and its backward(dy, x, axes, mean, 1 / sigma, weight, bias,
-// mask) have what.
+// The places of the arguments of native_layer_norm(x, axes, weight, bias, epsilon) and of its backward(dy, x, axes,
+// mean, 1 / sigma, weight, bias, mask).
 struct NormPlaces {
   std::size_t x, axes, weight, bias;
   std::string_view of_x, of_weight, of_bias;  // names of the gradients

@@ -89,7 +89,7 @@ class Recovery {
     return order_.nodes[static_cast<std::size_t>(node)].term;
   }
 
-  // Of every leaf against a term of what it is added to.
+  // Tests every leaf against a term of the sum that it is added to.
   void mark_fused() {
     std::vector<Question> questions;
     std::vector<std::pair<std::int32_t, std::int32_t>> sides;  // of each question, as nodes

@@ -47,13 +47,13 @@ Sides sides_of(const SummationTree& order, const std::vector<NodeFacts>& facts, 
   const auto rank = [&](std::int32_t side) {
     const NodeFacts& one = facts[static_cast<std::size_t>(side)];
     const OrderNode& what = order.nodes[static_cast<std::size_t>(side)];
-    // Of two leaves the fused one joins the other.
+    // If both are leaves, the fused one joins the other.
     return std::tuple(-one.terms, -one.depth, what.is_leaf() && what.fused, one.first_term);
   };
   return rank(node.left) <= rank(node.right) ? Sides{node.left, node.right} : Sides{node.right, node.left};
 }
 
-// What is added one after the other, from the inmost on.
+// The nodes that are added one after the other, from the innermost on.
 std::vector<std::int32_t> chain_of(const SummationTree& order, const std::vector<NodeFacts>& facts, std::int32_t top) {
   std::vector<std::int32_t> chain;
   while (!order.nodes[static_cast<std::size_t>(top)].is_leaf()) {

@@ -20,7 +20,7 @@ std::string quoted_list(const Texts& texts) {
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
-// What both kinds of file begin with, up to the section of their source.
+// The beginning of both kinds of file, up to the section of their source.
 std::string head_of_file(const std::string& name, const std::string& source, const std::string& summary,
                          const EnvironmentSurvey& survey) {
   std::vector<std::string> components;

@@ -35,7 +35,7 @@ constexpr std::array<Companions, 2> kCompanions = {
 // The driver's, which no environment has.
 constexpr std::array<std::string_view, 2> kDriverLibraries = {"libcuda.so", "libnvidia-ml.so"};
 
-// What can change bits or speed, by the beginning of the name; the C and C++ runtime is the host's.
+// Libraries that can change bits or speed, by the beginning of the name. The C and C++ runtime is the host's.
 constexpr std::array<std::string_view, 10> kNvidiaLibraries = {
     "libcuda", "libcudnn", "libcublas", "libcuf", "libcurand", "libcus", "libcup", "libcut", "libnv", "libnccl"};
 constexpr std::array<std::string_view, 12> kOtherLibraries = {"libtorch",  "libc10",      "libcaffe2", "libblas",
@@ -188,7 +188,7 @@ class Surveyor {
     survey_.problems.push_back({with_gpu_, what + "; " + remedy});
   }
 
-  // What would bring the library.
+  // The package that would bring the library.
   std::string provider_of(const std::string& library) const {
     if (library.starts_with("libtorch") || library.starts_with("libc10"))
       return reinstallation(place_, release_.declared);

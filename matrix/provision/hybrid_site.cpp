@@ -39,7 +39,8 @@ void add_part(HybridSite& hybrid, const std::string& component, const SiteSource
   for (const std::string& file : part->second.files) hybrid.files[file] = {component, &source, file};
 }
 
-// What the loader is asked for by the torch that is there: another release may call its file otherwise.
+// Gives the OpenMP library the name by which this torch asks the loader for it; another release may name its file
+// differently.
 void name_openmp_for_torch(HybridSite& hybrid) {
   const auto torch = hybrid.origins.find("torch");
   const auto openmp = hybrid.origins.find("openmp");
@@ -125,7 +126,7 @@ StackManifest link_site(const HybridSite& hybrid, const fs::path& site) {
     if (!listed.contains(file.source)) listed[file.source] = by_path(file.source->manifest);
     const auto known = listed[file.source].find(file.path);
     if (known == listed[file.source].end()) {
-      // What nobody hashed cannot be proven afterwards.
+      // Only libraries need a hash: one that nobody hashed cannot be proven afterwards.
       if (!is_shared_library(path)) continue;
       throw ProvisionError(
           fmt::format("{} is not in the manifest of {}", hybrid.place(file).string(), file.source->stack));

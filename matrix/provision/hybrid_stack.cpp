@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestName = 64;  // spec/scalar.cpp
 
-// What a stack file declares, by the component that brings it.
+// The components that a stack file declares, each with the component of site/ that brings it.
 constexpr std::pair<const char*, const char*> kDeclaredBy[] = {
     {"torch", "torch"}, {"cuda", "cudart"}, {"cudnn", "cudnn"}, {"nccl", "nccl"}};
 

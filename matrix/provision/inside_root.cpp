@@ -30,7 +30,7 @@ constexpr char kThrew = '-';
 // Empty, or why this process cannot make `root` its own.
 std::string enter(const std::filesystem::path& root) {
   if (chdir(root.c_str()) != 0) return fmt::format("cannot be entered: {}", std::strerror(errno));
-  // Whoever is not root may change the root in a user namespace.
+  // A user who is not root may change the root in a user namespace.
   if (geteuid() != 0 && unshare(CLONE_NEWUSER) != 0) {
     return fmt::format("no user namespace to read it in: {}; run as root", std::strerror(errno));
   }

@@ -21,8 +21,8 @@
 
 namespace reprobench {
 
-// What was found in a file, and what the kernel said of it then. A change of its content changes the last of its times,
-// which no program can set.
+// The hash of a file, and the kernel's facts about it at that time. A change of its content changes the last of its
+// times, which no program can set.
 struct HashedLibrary {
   std::string path;
   std::int64_t size_bytes = 0;

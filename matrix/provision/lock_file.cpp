@@ -46,7 +46,7 @@ bool is_version_character(char c) { return is_name_character(c) || c == '.' || c
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
-// What is wrong with the line at the reader's column; empty if nothing is.
+// The mistake in the line at the reader's column; empty if there is none.
 std::string read_line(LineReader& reader, LockedWheel& wheel) {
   wheel.distribution = reader.take(is_name_character);
   if (wheel.distribution.empty()) return "name of a distribution expected";

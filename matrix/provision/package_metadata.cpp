@@ -33,7 +33,7 @@ std::string normal_name(std::string name) {
   return name;
 }
 
-// What follows `key: ` at the beginning of a line.
+// The text after `key: ` at the beginning of a line.
 bool value_after(const std::string& line, const std::string& key, std::string& value) {
   if (!line.starts_with(key + ": ")) return false;
   value = line.substr(key.size() + 2);

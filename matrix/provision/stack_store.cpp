@@ -53,7 +53,7 @@ std::string read_lock_text(const StackSpec& spec) {
 
 std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(read_lock_text(spec), spec.lock_path); }
 
-// Of an image counts what a worker is built against: neither its name nor what else lies in it.
+// The parts of an image against which a worker is built; neither its name nor anything else in it counts.
 std::string text_of_image(const StackSpec& spec) {
   std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n", spec.root, fmt::join(spec.include_dirs, ":"),
                                  fmt::join(spec.library_dirs, ":"), spec.cxx11_abi, spec.cxx_standard);
@@ -353,7 +353,7 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
   folder.keep();
 }
 
-// A new worker's description. Where it ends in a memory error, the compiler may be what to change.
+// A new worker's description. If it ends in a memory error, another compiler may help.
 Capability StackStore::described(const InstalledStack& built, const Compiler& compiler) const {
   try {
     return describe(built);

@@ -22,8 +22,8 @@ bool lies_in_stack(const std::string& path, const StackSpec& spec, const std::fi
                      [&](const std::string& directory) { return lies_in(path, directory); });
 }
 
-// The torch of a hybrid was compiled against a component that is not the hybrid's: that is what it was made for. What
-// is loaded, if anything is, has to be the declared one all the same.
+// The torch of a hybrid was compiled against a component that is not the hybrid's, because that is what it was made
+// for. The library that is loaded, if any is, has to be the declared one all the same.
 bool was_exchanged(const StackSpec& spec, const VersionDisagreement& disagreement, const Fingerprint& fingerprint) {
   if (spec.source != StackSource::hybrid || disagreement.component == "torch") return false;
   const auto component = std::ranges::find(fingerprint.components, disagreement.component, &ComponentVersion::name);

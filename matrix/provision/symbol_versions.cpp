@@ -36,7 +36,7 @@ class ElfBytes {
     return nullptr;
   }
 
-  // Of the string table that belongs to a section; empty if it is not there.
+  // Text of the string table that belongs to a section; empty if it is not there.
   std::string text(const Elf64_Shdr& section, std::uint64_t offset) const {
     if (section.sh_link >= sections_.size()) return "";
     const std::uint64_t start = sections_[section.sh_link].sh_offset + offset;

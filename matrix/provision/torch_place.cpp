@@ -35,7 +35,7 @@ print(json.dumps({"version": "%d.%d" % sys.version_info[:2], "prefix": sys.prefi
 constexpr std::string_view kOfEnvironments[] = {"CONDA_*",    "LD_LIBRARY_PATH", "PYENV_*",
                                                 "PYTHONHOME", "PYTHONPATH",      "VIRTUAL_ENV"};
 
-// Where a PyTorch may lie below a prefix, and the folder of its headers from there.
+// A place below a prefix where a PyTorch may be, and the folder of its headers from there.
 struct Layout {
   const char* lib;
   const char* include;

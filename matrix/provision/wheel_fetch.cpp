@@ -25,7 +25,7 @@ namespace {
 constexpr std::chrono::milliseconds kProgressInterval{200};
 constexpr double kBytesPerMb = 1e6;
 
-// What pip prints when the index cannot be reached, whichever of its layers notices.
+// Texts that pip prints if the index cannot be reached, whichever of its layers notices.
 constexpr std::array<std::string_view, 9> kNetworkTroubles = {
     "NewConnectionError", "Max retries exceeded", "Temporary failure in name resolution",
     "Connection refused", "ConnectTimeout",       "ReadTimeout",
@@ -170,7 +170,7 @@ std::vector<std::string> pip_arguments(const LockedWheel& wheel, const std::stri
   return command;
 }
 
-// What says where packages come from, beside pip's own configuration in the home folder.
+// Variables that say where packages come from, beside pip's own configuration in the home folder.
 constexpr std::array<std::string_view, 13> kOfIndexes = {
     "PIP_*",      "NETRC",       "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "http_proxy", "https_proxy",
     "HTTP_PROXY", "HTTPS_PROXY", "all_proxy",  "ALL_PROXY",          "no_proxy",       "NO_PROXY"};

@@ -60,7 +60,8 @@ int build_jobs() {
   return static_cast<int>(std::clamp<std::int64_t>(available_memory_bytes() / kCompilerMemoryBytes, 1, cores));
 }
 
-// Where a compiler finds headers, libraries and its own parts, and what CMake, its generator and ccache are told.
+// Variables by which a compiler finds headers, libraries and its own parts, and those for CMake, its generator and
+// ccache.
 constexpr std::string_view kOfCompilers[] = {"CC",
                                              "CXX",
                                              "CFLAGS",

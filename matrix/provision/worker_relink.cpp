@@ -41,7 +41,7 @@ void link_for_own_site(const fs::path& worker, const fs::path& build_folder, con
   const std::string site = linked.parent_path().parent_path().string();
   const std::vector<std::string>& folders = elf->rpath.empty() ? elf->runpath : elf->rpath;
   fs::create_directories(build_folder);
-  // What CMake does to every program that it installs.
+  // CMake does the same to every program that it installs.
   const fs::path script = build_folder / "relink.cmake";
   std::ofstream(script) << fmt::format("file(RPATH_CHANGE FILE [==[{}]==] OLD_RPATH [==[{}]==] NEW_RPATH [==[{}]==])\n",
                                        worker.string(), fmt::join(folders, ":"), relative_to_worker(folders, site));

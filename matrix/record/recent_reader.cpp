@@ -60,7 +60,8 @@ std::string read_segment(const std::filesystem::path& path, bool is_whole, const
   SegmentBuilder segment(header, records);
   const LinesRead read = read_checked_lines(path, [&](const json& body) { return segment.accept(body); });
   const std::string name = path.filename().string();
-  // Of a worker that was killed as it wrote; whether a record is missing for that is seen when all are there.
+  // Such a file is left by a worker that was killed as it wrote. Whether a record is missing because of that shows when
+  // all are there.
   const bool is_cut = read.torn_tail || read.problem == name + ": empty";
   const bool is_excused = read.problem == name + ": missing" || (is_cut && !is_whole);
   return is_excused ? "" : read.problem;

@@ -217,7 +217,7 @@ int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& proble
   return found;
 }
 
-// Newest first, as the index gives them. What cannot be read is left out.
+// Newest first, as the index returns them. Runs that cannot be read are left out.
 std::vector<IndexedRun> runs_of_files(const fs::path& store) {
   std::vector<IndexedRun> runs;
   std::error_code error;

@@ -91,7 +91,7 @@ void write_new_file(const fs::path& path, const std::string& content) {
   if (close(fd.release()) != 0) fail("write", path, errno);
 }
 
-// What the ranks of a segment are asked for, each in its folder.
+// Writes the requests of a segment's ranks, each in its folder.
 void make_rank_folders(const CellRequest& attempt, AttemptSegment segment, const fs::path& attempt_folder) {
   const CellRequest of_segment = request_of_segment(attempt, segment, attempt_folder);
   for (int rank = 0; rank < of_segment.world_size; ++rank) {

@@ -169,7 +169,8 @@ void check_section(const StackSpec& stack, const YamlNode& root, Scope& scope) {
   }
 }
 
-// What a system stack is held against: the version of a package, or the libraries found when it was adopted.
+// The identity with which a system stack is compared: the version of a package, or the libraries found when it was
+// adopted.
 void check_identity(const StackSpec& stack, const YamlNode& root, Scope& scope) {
   const YamlNode* system = root.find("system");
   if (stack.source != StackSource::system || system == nullptr || !system->is_map()) return;

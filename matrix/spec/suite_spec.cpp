@@ -65,7 +65,7 @@ void check_probe_preset(const WorkloadRequest& workload, const YamlNode& map, Sc
   report_unknown("preset", *map.find("preset"), presets, scope);
 }
 
-// Of a model whose presets an installed worker has described.
+// Checks the preset of a model whose presets an installed worker has described.
 void check_model_preset(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
   const auto described = scope.vocabulary->presets.find(workload.model);
   if (described == scope.vocabulary->presets.end() || workload.preset.empty()) return;

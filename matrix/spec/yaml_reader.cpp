@@ -34,7 +34,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlNode take_root() { return std::move(root_); }
 
-  // Where the last quoted scalar starts; nothing if there was none.
+  // The place where the last quoted scalar starts; nothing if there was none.
   const std::optional<YAML::Mark>& last_quoted() const { return last_quoted_; }
 
   void OnDocumentStart(const YAML::Mark& at) override {

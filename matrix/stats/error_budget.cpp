@@ -18,7 +18,7 @@ constexpr double kOneRounding = 0.29;
 // Power of a decision for rounding: the share of defects of size kSmallestDefect that it may miss.
 constexpr double kMissedDefects = 0.05;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
-// Of the RMS of a role: what fp64 cannot tell from zero after the sums of a step.
+// A share of the RMS of a role: smaller values cannot be told from zero in fp64 after the sums of a step.
 constexpr double kLeastShareOfRms = 1e-12;
 
 constexpr std::array kBounds = {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Where in a document a reader is: the document itself, or a field or item of what `outer` is. Costs nothing until
+// The place of a reader in a document: the document itself, or a field or item of `outer`. It costs nothing until
 // something is wrong.
 struct Place {
   const Place* outer = nullptr;

@@ -11,7 +11,7 @@
 namespace reprobench::document_detail {
 namespace {
 
-// What a schema is of: a whole document, a line of a file, or something in one of these.
+// The thing that a schema describes: a whole document, a line of a file, or something in one of these.
 enum class Extent { document, line, part };
 
 SchemaJson schema_of_part(SchemaJson& definitions, Extent extent, const Shape& shape);

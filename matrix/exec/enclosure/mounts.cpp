@@ -77,7 +77,7 @@ std::string make_devices(std::int64_t shared_memory_bytes) {
   return problem.empty() ? restrict("/dev", MOUNT_ATTR_RDONLY, 0) : problem;
 }
 
-// Of the host's what describes processors and memory: programs that choose how to compute read it.
+// The part of the host's /sys that describes processors and memory, because programs read it to choose how to compute.
 std::string make_sys() {
   const std::string folder = "/sys/devices/system";
   std::string problem = mount_new("tmpfs", "/sys", kQuiet | MS_NOEXEC, "mode=755,size=64k");

@@ -8,7 +8,7 @@
 namespace reprobench {
 namespace {
 
-// What no image brings along. A path of the host may lie below the last alone.
+// Places that no image brings along. Only below the last one a path of the host may lie.
 constexpr std::array<std::string_view, 4> kNewPlaces = {"/dev", "/proc", "/sys", "/tmp"};
 constexpr std::string_view kTemporary = "/tmp";
 
@@ -135,7 +135,7 @@ class SpinePlan {
     }
   }
 
-  // What the image has in a folder, and what only the host has there.
+  // The image's entries of a folder, and those that only the host has there.
   void descend(const std::string& folder) {
     std::map<std::string, SpineEntry> entries;
     for (SpineEntry& entry : entries_of_(folder)) entries.emplace(entry.name, entry);
@@ -156,7 +156,7 @@ class SpinePlan {
     }
   }
 
-  // Of the image nothing is taken there.
+  // Takes nothing of the image there.
   void descend_into_new(const std::string& folder) {
     for (const HostPath& host : of_host_) {
       if (!is_below(host.path, folder)) continue;

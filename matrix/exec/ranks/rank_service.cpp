@@ -1,4 +1,4 @@
-// What a rank other than 0 does for a run that was joined (rank_meeting.hpp).
+// The work of a rank other than 0 for a run that was joined (rank_meeting.hpp).
 #include <map>
 #include <system_error>
 #include <thread>

@@ -53,7 +53,7 @@ class MixSearch {
     return answer;
   }
 
-  // Of a mix, asked once. Nothing exchanged is the good end.
+  // The state of a mix, evaluated once. A mix with nothing exchanged is the good end.
   PointState state_of(const Set& set) {
     if (set.empty()) return PointState::as_good;
     const auto known = known_.find(set);
@@ -173,7 +173,7 @@ class MixSearch {
     return culprit;
   }
 
-  // What was seen is seen again: the ends, and the answer itself.
+  // Whether everything that was seen is seen again: the ends, and the answer itself.
   bool still_stands() {
     if (!ends_are_as_asked(/*is_confirmation=*/true)) return false;
     for (const CulpritSet& culprit : search_.culprits) {

@@ -30,18 +30,19 @@ namespace {
 
 // LibTorch's kernel for CPUs takes an exponential of 20 ULP, Vectorized::exp_u20.
 constexpr double kExponentialUlps = 20;
-// Of 16-bit queries one of a cubic polynomial, since 2.8: Vectorized::fexp_u20, off by 1.13e-4 at most.
+// For 16-bit queries the exponential is a cubic polynomial since 2.8: Vectorized::fexp_u20, with an error of at most
+// 1.13e-4.
 constexpr double kNarrowExponential = 0x1p-13;
 constexpr std::size_t kSmallestBlock = 32;  // of keys, in LibTorch's kernels
-// Of the backward kernel: blocks of queries are a multiple of 32 and add up in order, so that what a coarser one stores
-// a finer one stores, too.
+// For the backward kernel: blocks of queries are a multiple of 32 and add up in order. So whatever a coarser one
+// stores, a finer one stores too.
 constexpr std::size_t kBlockOfQueries = 32;
 constexpr std::size_t kBlockOfKeys = 512;
 constexpr double kLargestRelative = 0x1p-6;  // of a weight; above it squares of errors count
 constexpr double kSecondOrder = 1 + 2 * kLargestRelative;
 constexpr double kMostProducts = 4e9;  // a bound takes as many as the call
 
-// Where an operator has its constants; `scale` may be missing at the end.
+// Places of an operator's constants; `scale` may be missing at the end.
 struct Form {
   std::string_view name;
   std::size_t mask;
@@ -79,7 +80,8 @@ struct Arguments {
   std::optional<double> scale;
 };
 
-// Of a call that takes `tensors`. Nothing: it takes one more, a mask, or has dropout, or is not known.
+// The arguments of a call that takes `tensors`. Nothing if it takes one more, a mask, if it has dropout, or if it is
+// not known.
 std::optional<Arguments> arguments_of(const CapturedCall& captured, std::size_t tensors) {
   const OperatorRecord& call = captured.call;
   const auto form =
@@ -242,7 +244,7 @@ double log_sum_bound(const Weights& weights) {
                       std::abs(weights.largest));
 }
 
-// Of o, and of the logarithm of the sum where that is an output beside it.
+// The bound of o, and of the logarithm of the sum if that is an output beside it.
 Doubles attention(const CapturedCall& captured) {
   const auto arguments = arguments_of(captured, 3);
   if (!arguments) return {};

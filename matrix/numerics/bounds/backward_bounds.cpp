@@ -62,8 +62,8 @@ double input_gradient_bound(double scaled, double x_and_mean, double inverse, co
          gamma_n(count + 16) * (inverse * sizes.of_scaled + x_and_mean * cubed * sizes.of_moment) / count;
 }
 
-// What a layer norm's gradients of weight and bias may be off by. Of 16-bit numbers a CPU stores their sums in 16 bits
-// after each row, whatever type they are made of: each thread those of its rows, one after the other
+// The largest error of a layer norm's gradients of weight and bias. For 16-bit numbers a CPU stores their sums in 16
+// bits after each row, whatever type they are made of. Each thread stores those of its rows, one after the other
 // (ATen/native/cpu/layer_norm_kernel.cpp). A GPU adds up in fp32.
 class SumsOfRows {
  public:

@@ -48,8 +48,8 @@ Channels channels_of(const CapturedCall& captured, std::size_t numbers) {
   return channels;
 }
 
-// What the call's own statistics make of the old running one, which takes four roundings; `own_error` is what they are
-// known by. How far they are from fp64 themselves is asked of the outputs that they are.
+// The running statistic that the call makes from its own one and the old running one, with four roundings. `own_errors`
+// are the errors of its own statistics; how far these are from fp64 is tested where they are outputs.
 Doubles running_bound(const CapturedCall& captured, double momentum, const Doubles& old, const Doubles& own,
                       const Doubles& own_errors) {
   Doubles bound;

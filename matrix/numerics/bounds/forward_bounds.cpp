@@ -22,7 +22,7 @@ std::size_t left_factor(const std::string& name) {
   return name.find("add") != std::string::npos ? 1 : 0;  // addmm(addend, left, right)
 }
 
-// Of K terms, scaled, with an addend.
+// The bound of a scaled sum of K terms with an addend.
 Doubles product(const CapturedCall& captured) {
   const auto terms = captured.input_extent(left_factor(captured.call.name), 1);
   if (terms == 0) return {};
@@ -122,8 +122,8 @@ Doubles subtraction(const CapturedCall& captured) {
   return captured.call.constants == "1" ? two_roundings(captured) : Doubles{};
 }
 
-// What is added to the first operand, as far as fp64 shows it: a factor, a product and a quotient, each rounded once,
-// the factor's own rounding, and then the sum.
+// The addend of the first operand, as far as fp64 shows it: a factor, a product and a quotient, each rounded once, the
+// factor's own rounding, and then the sum.
 Doubles sum_with_product(const CapturedCall& captured) {
   const Doubles first = captured.values("input", 0);
   if (first.size() != captured.exact.size()) return {};
@@ -145,8 +145,8 @@ Doubles interpolation(const CapturedCall& captured) {
   return bound;
 }
 
-// Of the pixels and channels under the kernel, added up one by one: not so where a library transforms them (Winograd,
-// FFT).
+// The bound of a sum over the pixels and channels under the kernel, added one by one. It does not hold if a library
+// transforms them (Winograd, FFT).
 Doubles convolution(const CapturedCall& captured) {
   const TensorView* weight = captured.tensor("input", 1);
   if (captured.settings.may_transform_convolutions || weight == nullptr || captured.input_extent(1, 1) == 0) return {};

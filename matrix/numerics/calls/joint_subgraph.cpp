@@ -96,7 +96,7 @@ class JointSearch {
     const OperatorRecord& our_end = measured_.calls[end.first];
     const OperatorRecord& their_end = expected_.calls[end.second];
     if (our_end.outputs.empty() || our_end.outputs.size() != their_end.outputs.size()) return std::nullopt;
-    // Where few elements are rounded alike on both sides they end in equal bits.
+    // If few elements are rounded in the same way on both sides, they end in equal bits; then the first output is used.
     const std::size_t output = differing_output(our_end, their_end).value_or(0);
     OperatorSlice ours(measured_, expected_);
     OperatorSlice theirs(expected_, measured_);

@@ -10,8 +10,8 @@ namespace {
 
 using Calls = std::span<const OperatorRecord>;
 
-// Of more calls between two that are known to correspond, only the first so many are matched by name: the table of the
-// longest common subsequence takes 50 MB.
+// If there are more calls between two that are known to correspond, only the first so many are matched by name, because
+// the table of the longest common subsequence takes 50 MB.
 constexpr std::size_t kMostCallsToAlign = 5'000;
 
 bool same_call(const OperatorRecord& a, const OperatorRecord& b) {
@@ -53,7 +53,7 @@ std::string digests_of(const std::vector<OperatorTensor>& tensors) {
   return digests;
 }
 
-// What a call is by its values. Empty: it takes or makes none.
+// The identity of a call by its values; empty if it takes or makes none.
 std::string taken_by(const OperatorRecord& call) {
   if (std::none_of(call.inputs.begin(), call.inputs.end(), has_content)) return "";
   return call.name + '\n' + call.pass + '\n' + call.constants + '\n' + digests_of(call.inputs);
@@ -142,7 +142,7 @@ void add_common_subsequence(const Siblings& calls, Places a, Places b, CallPairs
   }
 }
 
-// What begins and ends alike, and in between the common subsequence.
+// Pairs the equal beginning and end of two sequences and, in between, their longest common subsequence.
 void add_by_name(const Siblings& calls, Places a, Places b, CallPairs& pairs) {
   while (!a.empty() && !b.empty() && calls.same(a.front(), b.front())) {
     pairs.emplace_back(a.front(), b.front());

@@ -13,7 +13,8 @@ bool is_on_record(const OperatorSubgraph& subgraph) {
   return !subgraph.not_on_record && (!subgraph.calls.empty() || !subgraph.outflow.dtype.empty());
 }
 
-// Of the value alone where the calls of one side are not on record: nobody knows what types those made on the way.
+// Only the type of the value if the calls of one side are not on record, because the types that they made on the way
+// are not known.
 std::set<std::string> dtypes_of(const OperatorSubgraph& subgraph, bool of_calls) {
   std::set<std::string> dtypes{subgraph.outflow.dtype};
   for (const OperatorRecord& call : subgraph.calls) {

@@ -19,7 +19,8 @@ std::string why_not(const CallOrder& order) {
   return is_canonical ? "" : "its order cannot be read";
 }
 
-// Everything that decides bits: which elements add in which order. Of one order for all, not how many were looked at.
+// Everything that decides bits: which elements add in which order. If all elements have one order, the number that was
+// looked at is left out.
 std::string content_of(const CallOrder& order) {
   std::string all;
   for (const OrderClass& one : order.classes) {

@@ -13,7 +13,7 @@ namespace {
 
 using Calls = std::span<const OperatorRecord>;
 
-// What a backward node kept of the forward pass is not among its inputs.
+// Values of the forward pass that a backward node kept are not among its inputs.
 bool takes_only_what_is_on_record(const OperatorRecord& call) { return call.name.find("::") != std::string::npos; }
 
 // A later release appends arguments to an operator, "[8, 64], 1e-05" to "[8, 64]": what both have counts.
@@ -116,7 +116,7 @@ class DivergenceSearch {
     return found_.diverges() && !takes_only_what_is_on_record(ours(i));
   }
 
-  // Of gradients that are equal, beside others that are not: one norm is over all of them.
+  // Whether calls with equal gradients still follow gradients that differ, because one norm is over all of them.
   bool follows_norms(std::size_t i, std::size_t j) const {
     return norms_differ_ && may_clip(measured_, i) && !same_constants(ours(i).constants, theirs(j).constants);
   }
@@ -169,7 +169,7 @@ class DivergenceSearch {
   DivergencePoint at_pair(std::size_t pair, std::size_t output) const {
     const auto [i, j] = pairs_[pair];
     DivergencePoint point{divergence_at(pair, output), std::nullopt};
-    // What the two call otherwise, if they do.
+    // The calls without a partner inside the two, if there are any.
     const auto inside = [output](const OperatorFlow& flow, const OperatorFlow& other, std::size_t call) {
       const OperatorTensor& made = flow.calls[call].outputs[output];
       for (std::size_t callee = call; callee-- > 0 && flow.calls[callee].depth > flow.calls[call].depth;) {

@@ -80,7 +80,7 @@ std::optional<ImplementationChanges> implementation_changes(const CellResult& me
   for (const auto& [key, by_side] : merged) {
     const bool is_on_both = !by_side[0].empty() && !by_side[1].empty();
     if (is_on_both && !is_not_known(by_side[0]) && !is_not_known(by_side[1])) ++changes.compared;
-    // Of a record that leaves rows out nobody can say that it has no such operation.
+    // If a record leaves rows out, it does not prove that it has no such operation.
     const bool may_be_left_out =
         (by_side[0].empty() && !sides[0].is_whole()) || (by_side[1].empty() && !sides[1].is_whole());
     if (!both_tell || may_be_left_out || by_side[0] == by_side[1]) continue;

@@ -17,7 +17,7 @@
 namespace reprobench {
 namespace {
 
-// What one batch says about one tensor, before the RMS of its role is known.
+// The sums of one tensor in one batch, before the RMS of its role is known.
 struct BatchSums {
   ErrorSums candidate;  // against the exact run
   ErrorSums reference;
@@ -142,7 +142,7 @@ MeasuredErrors measured_errors(const RoleRms& rms, const TensorEvidence& evidenc
   return errors;
 }
 
-// What may lie between the sides in one tensor.
+// The difference that is allowed between the sides in one tensor.
 struct Allowance {
   PooledOptions pooled;
   bool orders_differ = false;
@@ -261,8 +261,8 @@ std::vector<TensorEvidence> collect(std::span<const LockstepBatch> batches) {
   return tensors;
 }
 
-// By the number its reason gives: how far E is of its bound, or pooled E where that is what calls it a defect. What is
-// no number is beyond every other.
+// For sorting by the number in a tensor's reason: E as a share of its bound, or pooled E if that makes it a defect. A
+// value that is no number counts as larger than every other.
 double share_of_bound(const LockstepTensor& tensor) {
   const bool is_pooled = tensor.pooled && tensor.pooled->decision == BudgetDecision::defect;
   const double pooled = is_pooled ? tensor.pooled->ratio / tensor.pooled->bound : 0;

@@ -31,7 +31,7 @@ SnapshotElement element(std::string_view dtype, std::uint64_t bits) {
   return {bits, digits};
 }
 
-// Nothing where ULP say it, and where there is no number to divide.
+// Nothing if ULP show the distance, and if there is no number to divide by.
 std::optional<double> rms_distance(ElementType type, const ElementPair& pair, double rms) {
   if (!pair.ulp || *pair.ulp <= kMostUlpShown || !(rms > 0)) return std::nullopt;
   const double apart = std::abs(element_value(type, pair.bits_a) - element_value(type, pair.bits_b));

@@ -32,8 +32,8 @@ std::string planted(const CellRequest& request) {
   return fmt::format("{} from step {}", request.inject->kind, request.inject->step);
 }
 
-// The libraries that do an operator's work, the likeliest first. What is not here is a kernel of torch itself. An
-// operator belongs to the first row that has one of its words.
+// The libraries that do an operator's work, the likeliest first. An operator without a row is a kernel of torch itself.
+// An operator belongs to the first row that has one of its words.
 struct OperatorLibrary {
   std::vector<std::string_view> words;
   std::vector<std::string_view> components;

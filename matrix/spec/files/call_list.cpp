@@ -33,7 +33,7 @@ bool is_variable(const std::string& word) {
          std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isupper(c) != 0 || std::isdigit(c); });
 }
 
-// What a file says; whether its calls find their tensors is seen once all of it is known.
+// The content of a file. Whether its calls find their tensors is known only once all of it has been read.
 struct ListDraft {
   CallList list;
   std::vector<DeclaredCall> calls;
@@ -146,7 +146,7 @@ std::string shape_text(std::string_view dtype, const std::vector<std::int64_t>& 
   return fmt::format("{}[{}]", dtype, fmt::join(shape, ", "));
 }
 
-// Of a type that no call can declare as the file spells it.
+// The file's own spelling is used for a type that no call can declare.
 std::string shape_text(const SafetensorsEntry& tensor) {
   for (const std::string& dtype : declared_dtypes()) {
     if (safetensors_name(dtype) == tensor.dtype) return shape_text(dtype, tensor.shape);

@@ -158,7 +158,7 @@ std::string read_input_file(const std::string& path, std::size_t limit) {
   const RegularFile file = open_regular_file(path);
   if (file.problem == "missing") refuse(std::strerror(ENOENT));
   if (!file.problem.empty()) refuse(file.problem.starts_with("is ") ? "it " + file.problem : file.problem);
-  // What is larger is as good as one byte too many: its reader refuses it by its size.
+  // For a larger file one byte too many is enough: its reader refuses it by its size.
   if (file.size_bytes > static_cast<std::int64_t>(limit)) return std::string(limit + 1, ' ');
   FileText read = read_regular_file(file, static_cast<std::int64_t>(limit));
   if (!read.problem.empty()) refuse(read.problem);

@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-// Of configurations alone: no other file here is one of DeepSpeed's.
+// For configurations only: no other file here is one of DeepSpeed's.
 constexpr const char* kHjsonHint =
     "DeepSpeed's own reader takes it, json.load of Hugging Face and every other does not";
 
