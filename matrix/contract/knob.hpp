@@ -40,7 +40,7 @@ enum class KnobNumbers { positive, from_zero, amounts };
 // Whether the memory of an attempt can be predicted if the knob has another value than its default.
 enum class MemoryEffect { unknown, none, counted };
 
-// What a knob shares out among ranks or replicas, if it does that.
+// The thing that a knob shares out among ranks or replicas, if it does that.
 enum class SharesOut { nothing, batch, state };
 
 struct Knob;

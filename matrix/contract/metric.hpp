@@ -17,8 +17,9 @@ struct Words<Better> {
   static constexpr std::array<std::string_view, 2> table = {"lower", "higher"};
 };
 
-// What a value means before any bound is applied. `numerics.loss_rel` is a distance to the reference, so a limit bounds
-// it and it has no regression. `memory.peak_rss` is of the cell alone, so the reference bounds it only by a ratio.
+// The comparison that is part of a value, before any bound is applied. `numerics.loss_rel` is a distance to the
+// reference, so a limit bounds it and it has no regression. `memory.peak_rss` is of the cell alone, so the reference
+// bounds it only by a ratio.
 enum class Compared { not_yet, with_reference, with_others };
 
 struct MetricInfo {

@@ -33,7 +33,7 @@ struct KeptValues {
   std::vector<std::string> digests;
 };
 
-// What a call returns instead of its own outputs, one entry for each output. An empty digest keeps the call's own.
+// Outputs that a call returns instead of its own, one entry for each output. An empty digest keeps the call's own.
 struct SubstitutedOutputs {
   std::int64_t index = 0;  // of the call within its step
   std::vector<std::string> digests;

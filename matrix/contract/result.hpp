@@ -49,7 +49,7 @@ struct MappedLibrary {
   std::string build_id;  // hex of the ELF note, empty if it has none
 };
 
-// What was really loaded and set. Equal fingerprints promise equal bits (class A).
+// The software and settings that were really loaded. Equal fingerprints promise equal bits (class A).
 struct Fingerprint {
   std::vector<ComponentVersion> components;
   std::vector<MappedLibrary> libraries;  // torch, CUDA, BLAS, OpenMP and C++ runtime objects in the process

@@ -5,12 +5,6 @@
 //   ranks_floor      the shepherd and worker of each of four ranks, as process_floor
 //   whole_ranks      execute(): attempts of those four ranks
 // `rss_growth_bytes` says how much this process grew per attempt over the benchmark.
-//
-//   process_floor    the shepherd and the worker started, watched and reaped, and nothing else
-//   whole_attempt    execute(): folder, request, journal, timers, and the judgement of all files
-//   ranks_floor      the shepherd and worker of each of four ranks, as process_floor
-//   whole_ranks      execute(): attempts of those four ranks
-// `rss_growth_bytes`: how much this process grew per attempt over the benchmark.
 #include <fstream>
 
 #include <benchmark/benchmark.h>

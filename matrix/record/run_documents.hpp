@@ -109,7 +109,7 @@ struct Description<JournalVerdict> {
   }
 };
 
-// What the journal records of one attempt.
+// The journal's record of one attempt.
 struct JournaledAttempt {
   std::string cell_id;
   int repeat = 0;

@@ -1,4 +1,4 @@
-// What NCCL reported of its work between the ranks of an attempt, as one rank saw it. NCCL's version is in the
+// NCCL's reports about its work between the ranks of an attempt, as one rank saw them. NCCL's version is in the
 // fingerprint; the algorithm of a collective is beside its measurement (`algorithm`).
 #pragma once
 

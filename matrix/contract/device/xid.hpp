@@ -1,4 +1,4 @@
-// What an Xid, the driver's error report about one GPU, tells about who is to blame.
+// Who is to blame for an Xid, the driver's error report about one GPU.
 //
 // Application class: the program caused it and the device stays healthy, so the stack under test is to blame. Device
 // class: the device or its driver can no longer be trusted. A number without a row counts as device class.

@@ -67,8 +67,8 @@ concept Texted = requires {
   &TextForm<T>::text;
 };
 
-// What a value must satisfy beyond its type. For a list or map every item must satisfy it, except for the number of
-// items.
+// A condition that a value must satisfy beyond its type. For a list or map every item must satisfy it, except for the
+// number of items.
 struct Rule {
   enum class Form { any, object, number_or_null, exact_float, exact_float_or_null };  // for a field that is JSON itself
 

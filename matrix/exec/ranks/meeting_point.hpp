@@ -1,4 +1,5 @@
-// Where the first rank of an attempt opens a TCP store for ranks that meet there: MASTER_ADDR and MASTER_PORT.
+// The address at which the first rank of an attempt opens a TCP store for ranks that meet there: MASTER_ADDR and
+// MASTER_PORT.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What an outer launcher, torchrun or srun, has told this process: that it is one of several that run one command, and
-// which one. All of them are on this host, because ranks share its clock and its folders.
+// Reads the variables of an outer launcher, torchrun or srun. They tell this process that it is one of several that run
+// one command, and which one. All of them are on this host, because ranks share its clock and its folders.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// What two sides' orders of summation (contract/call_order.hpp) prove about one output whose bits differ, made from
-// equal inputs.
+// Judges one output whose bits differ, made from equal inputs, by two sides' orders of summation
+// (contract/call_order.hpp).
 //
 // If both orders give both results to the bit, and they are not the same, the difference is proven to be rounding. A
 // result that its own side's order does not give is a defect, however near it is to fp64. The library adds in that

@@ -346,7 +346,8 @@ class DivergenceSearch {
       for (std::size_t i = flow.calls.size(); i-- > 0;) {
         if (flow.partner[i] != kNoCall || !flow.is_in_sight(i) || flow.is_read(i)) continue;
         if (is_bare_memory(flow, i)) continue;
-        // What a caller gives that is a source or takes what one made: it stands for this call.
+        // Its caller stands for a call that returns the caller's result, if the caller is a source or takes a source's
+        // output.
         if (flow.parent[i] != kNoCall && flow.is_apart(flow.parent[i]) && gives_result_of(flow, i)) continue;
         // Zeros for a caller's own use, one row a thread: what the caller makes of them is held against its partner's.
         if (flow.parent[i] != kNoCall && std::ranges::none_of(flow.calls[i].inputs, has_content)) continue;
