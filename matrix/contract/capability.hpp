@@ -28,7 +28,7 @@ struct WorkloadDescription {
   std::string summary;
   std::vector<WorkloadPreset> presets;
   std::string takes_data = {};     // the data set that a user's file may replace; empty: none
-  std::string takes_weights = {};  // the model whose tensor names a user's file of weights has; empty: no file is read
+  std::string takes_weights = {};  // "Hugging Face GPT-2": whose tensor names a file of weights has; empty: none read
 };
 
 struct Capability {

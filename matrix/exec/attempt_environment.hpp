@@ -1,8 +1,8 @@
 // The complete environment of one attempt, built from empty. Nothing of the user's shell reaches a worker, so the
 // environment cannot differ between two runs, and no secret ends up in a record. There are two exceptions. The first is
 // the folder of the CUDA driver, if the shell's LD_LIBRARY_PATH is needed to find it (exec/driver_path.hpp). Without it
-// NVML would see a GPU that no worker can use. The second are the variables that make this host stand for another class
-// of CPU, if somebody asked for that by name (matrix/host/cpu_limits.hpp).
+// NVML would see a GPU that no worker can use. The second is the set of variables that make this host stand for another
+// class of CPU, if somebody asked for that by name (matrix/host/cpu_limits.hpp).
 #pragma once
 
 #include <filesystem>

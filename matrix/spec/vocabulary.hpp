@@ -20,7 +20,8 @@ struct Vocabulary {
   std::map<std::string, std::vector<std::string>> presets = {};
   // For each described model, the data set that a user's file may replace; empty if there is none.
   std::map<std::string, std::string> takes_data = {};
-  // For each described model, the model whose tensor names a file of weights has; empty if no file is read.
+  // For each described model, the published model whose tensor names a file of weights has, such as "Hugging Face
+  // GPT-2"; empty if no file is read.
   std::map<std::string, std::string> takes_weights = {};
 };
 
