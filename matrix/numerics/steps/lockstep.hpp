@@ -1,8 +1,10 @@
 // One step of two stacks from the same stored state, judged against an fp64 rerun: rounding, defect or undecided.
 //
-// Formulas and bounds are in matrix/stats/error_budget.hpp. Each tensor has, in each batch, e_x = relL2(x, h), e_r =
-// relL2(r, h), delta = relL2(x, r), E and S; over the batches it has the pooled E. Tensors are named "ROLE/NAME",
-// "gradient/fc1.weight". The noise floor of relL2 is the RMS of all tensors of one role.
+//   e_x = relL2(x, h)   e_r = relL2(r, h)   delta = relL2(x, r)   E and S
+//
+// Each tensor has these in each batch, and the pooled E over the batches. Formulas and bounds are in
+// matrix/stats/error_budget.hpp. Tensors are named "ROLE/NAME", "gradient/fc1.weight". The noise floor of relL2 is the
+// RMS of all tensors of one role.
 #pragma once
 
 #include <array>
