@@ -115,8 +115,8 @@ TEST_CASE("a warm-up without its schedule is refused", "[worker][schedule]") {
       FAIL("it ran");
     } catch (const RunFailure& failure) {
       CHECK(failure.cause() == "bad_request");
-      CHECK(std::string(failure.what()) ==
-            std::string("`warmup_steps: 3` is of `lr_schedule: warmup_cosine`, and that is ") + schedule);
+      CHECK(std::string(failure.what()) == std::string("warmup_steps=3 with lr_schedule=") + schedule +
+                                               ": there is a warm-up with `lr_schedule: warmup_cosine` alone");
     }
   }
 }

@@ -137,7 +137,9 @@ TEST_CASE("gathered weights come and go with their checkpoints, and are refused 
   CHECK_FALSE(fs::exists(weights_of(folder.path(), 2)));
   CHECK(fs::exists(weights_of(folder.path(), 3)));
   const std::vector<RankRun> none = run_ranks(1, kElasticGathered, {{"gathered_weights", "bf16"}}, [](CellRequest&) {});
-  CHECK(none[0].failure == "`gathered_weights` are written beside checkpoints, and this run writes none");
+  CHECK(none[0].failure ==
+        "gathered_weights=bf16 with no checkpoints: gathered weights are written beside checkpoints, and this run "
+        "writes none");
   const std::vector<RankRun> adapters =
       run_ranks(1, {"llama", "tiny-lora", 4}, {{"gathered_weights", "bf16"}}, stop_after(1, folder.path()));
   CHECK(adapters[0].failure.find("adapters of llama/tiny-lora have no place") != std::string::npos);
