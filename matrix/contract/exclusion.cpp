@@ -8,7 +8,6 @@ namespace {
 struct Asked {
   const CellRequest& request;
   const Settings& settings;
-  int ranks;
 };
 
 // One side of an exclusion, and what it is called: "overlap=on", "a GPU".
@@ -38,9 +37,10 @@ template <auto Member, auto Value>
 constexpr Condition kAtLeast = {[](const Asked& asked) { return asked.settings.*Member >= Value; },
                                 &words_of_setting<Member>};
 
-constexpr Condition kSeveralRanks = {[](const Asked& asked) { return asked.ranks > 1; },
-                                     [](const Asked& asked) { return "world_size=" + std::to_string(asked.ranks); }};
-constexpr Condition kOneRank = {[](const Asked& asked) { return asked.ranks == 1; },
+constexpr Condition kSeveralRanks = {
+    [](const Asked& asked) { return asked.request.world_size > 1; },
+    [](const Asked& asked) { return "world_size=" + std::to_string(asked.request.world_size); }};
+constexpr Condition kOneRank = {[](const Asked& asked) { return asked.request.world_size == 1; },
                                 [](const Asked&) { return std::string("world_size=1"); }};
 constexpr Condition kOnGpu = {[](const Asked& asked) { return asked.request.device != "cpu"; },
                               [](const Asked& asked) { return "device=" + asked.request.device; }};
@@ -61,9 +61,12 @@ constexpr Condition kNoCheckpoints = {
     [](const Asked& asked) { return !asked.request.checkpoint && asked.request.workload.resume_after == 0; },
     [](const Asked&) { return std::string("no checkpoints"); }};
 constexpr Condition kSeveralMicroBatches = {
-    [](const Asked& asked) { return asked.ranks * asked.settings.replicas * asked.settings.accumulate > 1; },
     [](const Asked& asked) {
-      return std::to_string(asked.ranks * asked.settings.replicas * asked.settings.accumulate) + " micro-batches";
+      return asked.request.world_size * asked.settings.replicas * asked.settings.accumulate > 1;
+    },
+    [](const Asked& asked) {
+      return std::to_string(asked.request.world_size * asked.settings.replicas * asked.settings.accumulate) +
+             " micro-batches";
     }};
 
 constexpr std::string_view kUnsupported = "unsupported";
@@ -180,9 +183,8 @@ const std::vector<Row>& rows() {
 
 }  // namespace
 
-std::optional<Exclusion> exclusion_of(const CellRequest& request, int most_ranks) {
-  const Settings settings = settings_of(request.knobs);
-  const Asked asked{request, settings, most_ranks};
+std::optional<Exclusion> exclusion_of(const CellRequest& request, const Settings& settings) {
+  const Asked asked{request, settings};
   for (const Row& row : rows()) {
     if (request.workload.is_probe() && !row.of_probes) continue;
     if (!std::ranges::all_of(row.all, [&](const Condition& condition) { return condition.holds(asked); })) continue;

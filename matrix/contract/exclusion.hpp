@@ -16,8 +16,8 @@ struct Exclusion {
   std::string sentence;    // "offload=optimizer with optimizer_layout=flat: a flat layout updates its buffers ..."
 };
 
-// The first row of the table that applies to the request. `most_ranks` is that of the segments of its attempt
-// (most_ranks_of() in attempt_segment.hpp); a worker passes its own number of ranks.
-std::optional<Exclusion> exclusion_of(const CellRequest& request, int most_ranks);
+// The first row of the table that applies to the request on its ranks; `settings` are those of its knobs. An attempt
+// that is resumed on other ranks is asked about once for each segment (attempt_segment.hpp).
+std::optional<Exclusion> exclusion_of(const CellRequest& request, const Settings& settings);
 
 }  // namespace reprobench

@@ -16,8 +16,9 @@ CellRequest training(const KnobValues& knobs) {
 }
 
 // "unsupported: overlap=on with zero_stage=1": the cause and the two settings, without the reason.
-std::string found(const CellRequest& request, int ranks) {
-  const auto exclusion = exclusion_of(request, ranks);
+std::string found(CellRequest request, int ranks) {
+  request.world_size = ranks;
+  const auto exclusion = exclusion_of(request, settings_of(request.knobs));
   if (!exclusion) return "";
   CHECK(exclusion->sentence.find(": ") + 10 < exclusion->sentence.size());
   return std::string(exclusion->cause) + ": " + exclusion->sentence.substr(0, exclusion->sentence.find(": "));

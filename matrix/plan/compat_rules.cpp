@@ -252,10 +252,11 @@ Finding world_size(const Situation& s) {
 // Settings that the worker would refuse together, on the ranks that begin or on those that resume.
 Finding excluded_settings(const Situation& s) {
   const CellRequest& request = s.cell.request;
-  auto exclusion = exclusion_of(request, request.world_size);
-  if (!exclusion && request.workload.resume_world_size > 0) {
-    exclusion = exclusion_of(request, static_cast<int>(request.workload.resume_world_size));
-  }
+  if (const auto exclusion = exclusion_of(request, s.settings)) return exclusion->sentence;
+  if (segments_of(request).size() == 1) return std::nullopt;
+  const CellRequest resumed =
+      request_of_segment(request, AttemptSegment::resumed, {});  // on other ranks it accumulates
+  const auto exclusion = exclusion_of(resumed, settings_of(resumed.knobs));
   return exclusion ? Finding(exclusion->sentence) : std::nullopt;
 }
 

@@ -88,6 +88,23 @@ TEST_CASE("replicas are of a training on the CPU that goes on with no other rank
         "excluded-settings: replicas=2 with probe=device_smoke: a probe has no model of which there could be several");
 }
 
+TEST_CASE("a training is skipped whose ranks could not resume it with their share of the micro-batches", "[plan]") {
+  ResolveCase c;
+  c.world_size = 4;
+  c.knobs = {{"overlap", "on"}};
+  c.workload.resume_after = 8;
+  CHECK(outcome_of(c) == "runs");
+  c.workload.resume_world_size = 4;
+  CHECK(outcome_of(c) == "runs");
+  c.workload.resume_world_size = 2;  // each does two of the four micro-batches
+  CHECK(outcome_of(c) ==
+        "excluded-settings: overlap=on with accumulate=2: a rank adds up the gradients of its own micro-batches first");
+  c.workload.resume_world_size = 1;
+  CHECK(outcome_of(c) == "runs");  // one rank exchanges nothing
+  c.knobs = {{"overlap", "on"}, {"zero_stage", "1"}};
+  CHECK(outcome_of(c).starts_with("excluded-settings: overlap=on with zero_stage=1: "));
+}
+
 TEST_CASE("a batch that replicas cannot cut evenly is skipped, with the numbers", "[plan]") {
   ResolveCase c;
   c.knobs = {{"replicas", "4"}, {"accumulate", "2"}};

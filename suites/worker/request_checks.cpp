@@ -29,7 +29,7 @@ const ModelPreset& preset_named(const Model& model, const std::string& name) {
 
 void check_request(const CellRequest& request) {
   if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
-  if (const auto exclusion = exclusion_of(request, request.world_size)) {
+  if (const auto exclusion = exclusion_of(request, settings_of(request.knobs))) {
     throw RunFailure(std::string(exclusion->cause), exclusion->sentence);
   }
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
