@@ -326,8 +326,12 @@ class Bisector {
   BisectJournal journal_;
 };
 
-// Stacks have no slash in their names.
-bool is_image(const std::string& name) { return name.find('/') != std::string::npos || name.starts_with("podman:"); }
+// Stacks have no slash in their names. A file or folder that lies here is an image, unless a stack is called so.
+bool is_image(const std::string& name, const Project& project) {
+  if (name.find('/') != std::string::npos || name.starts_with("podman:")) return true;
+  const StackFiles files = project.stack_files();
+  return !files.stacks.contains(name) && !files.broken.contains(name) && std::filesystem::exists(name);
+}
 
 // Images are the stacks `good` and `bad` of the store, as those of `qualify` are `candidate` and `reference`, with a
 // worker each.
@@ -360,12 +364,13 @@ ExitCode run_bisect(BisectOptions& options, Context& context) {
   if (!options.calls_file.empty() && options.call.empty()) throw UsageError("--calls is the list of --call");
   options.good = options.given_good;
   options.bad = options.given_bad;
-  if (is_image(options.good) != is_image(options.bad)) {
+  const Project project(context.store);
+  const bool is_of_images = is_image(options.good, project);
+  if (is_of_images != is_image(options.bad, project)) {
     throw UsageError(fmt::format("{} and {}: an image is held against another image", options.good, options.bad));
   }
-  if (!is_image(options.good)) return Bisector(options, context).run();
+  if (!is_of_images) return Bisector(options, context).run();
   if (!options.axis.empty() || !options.workers.empty()) throw UsageError("images have no --axis and no --worker");
-  const Project project(context.store);
   ImageStacks images(project);  // nobody else changes them meanwhile
   make_stacks(images, project, context.terminal, options);
   return Bisector(options, context).run();

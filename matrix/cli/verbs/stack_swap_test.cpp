@@ -87,6 +87,21 @@ TEST_CASE("a bisect of components takes stacks of wheels that are installed, and
                     "images have no --axis and no --worker");
 }
 
+TEST_CASE("a file that lies here is an image, unless a stack is called so", "[cli][bisect]") {
+  const SwapPlace place;
+  const std::filesystem::path before = std::filesystem::current_path();
+  const TemporaryFolder here;
+  std::filesystem::current_path(here.path);
+  written_file(here.path / "old.tar", "");
+  written_file(here.path / "new", "");
+  const auto asked = [&](const char* good) {
+    return said_by(&declare_bisect, place.store(), {"--good", good, "--bad", "new", "--call", "relu(f32[4])"});
+  };
+  CHECK_THROWS_WITH(asked("old.tar"), Contains("an image is held against another image"));
+  CHECK_THROWS_WITH(asked("none.tar"), Contains("there is no stack `none.tar`"));
+  std::filesystem::current_path(before);
+}
+
 TEST_CASE("between neighbours the components are asked about, unless an axis is given", "[cli][process][bisect]") {
   const SwapPlace place;
   const Said said = place.bisect({"--json"});
