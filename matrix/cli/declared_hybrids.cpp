@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "matrix/base/pending_file.hpp"
-#include "matrix/provision/hybrid_stack.hpp"
+#include "matrix/provision/hybrid/hybrid_stack.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {

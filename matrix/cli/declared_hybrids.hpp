@@ -15,9 +15,9 @@ std::filesystem::path hybrids_folder(const std::filesystem::path& stacks_home);
 using PartsByStack = std::map<std::string, std::string>;
 
 // Declares the stack `base` with components of others. If `name` is empty, it gets a name that says so. Its file is
-// written once it is known that its libraries may meet (provision/hybrid_rules.hpp); nothing is linked yet. Throws
-// UsageError for a stack that is not of wheels or is not installed, or a name that is taken. Throws ProvisionError with
-// every rule that is broken.
+// written once it is known that its libraries may meet (provision/hybrid/hybrid_rules.hpp); nothing is linked yet.
+// Throws UsageError for a stack that is not of wheels or is not installed, or a name that is taken. Throws
+// ProvisionError with every rule that is broken.
 StackSpec declare_hybrid(const Project& project, const std::string& base, const PartsByStack& from,
                          const std::string& name = "");
 

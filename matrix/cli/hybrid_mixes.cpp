@@ -7,7 +7,7 @@
 
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/declared_hybrids.hpp"
-#include "matrix/provision/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
 #include "matrix/provision/library_search.hpp"
 
 namespace reprobench {
@@ -39,7 +39,7 @@ std::vector<ComponentLibrary> libraries_of(const SiteSource& source, const std::
   return libraries;
 }
 
-// A component that only one end has goes where torch goes (provision/hybrid_site.hpp).
+// A component that only one end has goes where torch goes (provision/hybrid/hybrid_site.hpp).
 std::vector<std::string> exchangeable(const SiteSource& good, const SiteSource& bad) {
   std::vector<std::string> names = differing_components(good, bad);
   std::erase_if(names,

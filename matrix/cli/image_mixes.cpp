@@ -5,7 +5,7 @@
 #include <set>
 
 #include "matrix/numerics/steps/fingerprint_differences.hpp"
-#include "matrix/provision/site_parts.hpp"
+#include "matrix/provision/hybrid/site_parts.hpp"
 
 namespace reprobench {
 namespace {

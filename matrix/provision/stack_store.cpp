@@ -9,7 +9,7 @@
 
 #include "matrix/base/contract_error.hpp"
 #include "matrix/base/regular_file.hpp"
-#include "matrix/provision/hybrid_stack.hpp"
+#include "matrix/provision/hybrid/hybrid_stack.hpp"
 #include "matrix/provision/image_stack.hpp"
 #include "matrix/provision/lock_file.hpp"
 #include "matrix/provision/sha256.hpp"

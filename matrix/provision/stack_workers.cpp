@@ -9,7 +9,7 @@
 #include "matrix/base/regular_file.hpp"
 #include "matrix/exec/driver_path.hpp"
 #include "matrix/exec/subprocess.hpp"
-#include "matrix/provision/hybrid_stack.hpp"
+#include "matrix/provision/hybrid/hybrid_stack.hpp"
 #include "matrix/provision/image_stack.hpp"
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/provision/store_folders.hpp"

@@ -10,7 +10,7 @@
 #include "matrix/cli/text/install_progress.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
-#include "matrix/provision/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
 #include "matrix/verdict/loaded_libraries.hpp"
 
 namespace reprobench {

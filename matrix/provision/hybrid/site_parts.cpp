@@ -1,4 +1,4 @@
-#include "matrix/provision/site_parts.hpp"
+#include "matrix/provision/hybrid/site_parts.hpp"
 
 #include <algorithm>
 #include <array>

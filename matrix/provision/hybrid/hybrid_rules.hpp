@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/provision/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
 
 namespace reprobench {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "matrix/provision/environment_fixture.hpp"
-#include "matrix/provision/hybrid_site.hpp"
-#include "matrix/provision/hybrid_stack.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_stack.hpp"
 
 namespace reprobench::test {
 

@@ -1,9 +1,9 @@
-#include "matrix/provision/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
 
 #include "ci/catch.hpp"
 #include "matrix/base/elf_library.hpp"
-#include "matrix/provision/hybrid_fixture.hpp"
-#include "matrix/provision/hybrid_rules.hpp"
+#include "matrix/provision/hybrid/hybrid_fixture.hpp"
+#include "matrix/provision/hybrid/hybrid_rules.hpp"
 
 using namespace reprobench;
 using namespace reprobench::test;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/provision/site_parts.hpp"
+#include "matrix/provision/hybrid/site_parts.hpp"
 #include "matrix/provision/stack_manifest.hpp"
 
 namespace reprobench {

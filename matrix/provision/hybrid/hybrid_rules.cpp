@@ -1,4 +1,4 @@
-#include "matrix/provision/hybrid_rules.hpp"
+#include "matrix/provision/hybrid/hybrid_rules.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -1,12 +1,12 @@
-#include "matrix/provision/hybrid_stack.hpp"
+#include "matrix/provision/hybrid/hybrid_stack.hpp"
 
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/provision/hybrid_rules.hpp"
-#include "matrix/provision/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_rules.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
 #include "matrix/provision/library_check.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"

@@ -1,4 +1,4 @@
-#include "matrix/provision/hybrid_site.hpp"
+#include "matrix/provision/hybrid/hybrid_site.hpp"
 
 #include <algorithm>
 #include <set>
