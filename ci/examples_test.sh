@@ -3,6 +3,7 @@
 # ci/examples, goes into a copy of the tree, which is built and run on one installed stack.
 #
 #   ci/examples_test.sh [STACK]
+#   ci/examples_test.sh --rows     only whether each row still finds its place, in a second (ci/lint.sh)
 # $REPROBENCH_STACKS has that stack installed; it is left as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +13,7 @@ stack=${1:-torch-2.9.0-cu128}
 stacks=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 python=$(command -v /usr/bin/python3 || command -v python3)
 work=$PWD/build-ci/examples
+[ "${1:-}" != --rows ] || work=$PWD/build-ci/example-rows
 tree=$work/tree
 
 fail() { echo "examples: $1" >&2; exit 1; }
@@ -41,6 +43,7 @@ for example in ci/examples/*/; do
   (cd "$example" && find . -type f ! -name rows -print0 | tar --null -T - -cf -) | tar -xf - -C "$tree"
   if [ -f "$example/rows" ]; then add_rows "$example/rows"; fi
 done
+if [ "${1:-}" = --rows ]; then rm -rf "$tree"; exit 0; fi
 
 # The copy is compiled as ci/test.sh compiles the tree itself, so what does not differ comes from the compiler's cache.
 export CCACHE_BASEDIR=$tree

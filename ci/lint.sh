@@ -22,6 +22,8 @@ shellcheck ci/*.sh docker/*.sh .ci/run
 echo "lint: shell scripts are clean"
 docker/generate.sh --check
 echo "lint: Dockerfiles are those of the stacks"
+ci/examples_test.sh --rows
+echo "lint: the rows of ci/examples find their places"
 if [ "${1:-}" = --tidy ]; then
   cmake --preset dev >/dev/null
   # Not by excluding pathspecs: git 2.39 drops every file of a list like this one.
