@@ -1,15 +1,26 @@
 #!/usr/bin/env bash
-# Everything the tests need, then all tests. The last line is `N passed, N failed, N skipped`.
+# Everything the tests need, then the tests. The last line is `N passed, N failed, N skipped`.
 #
-#   ci/test.sh            packages, lint, reports, unit tests and end to end on the fake worker under sanitizers, one real stack
+#   ci/test.sh            what every change passes: lint, reports, unit tests, most of them under sanitizers, real stacks, images
+#   ci/test.sh --all      and what takes as long again and seldom fails alone: each night, and before a release
 #   ci/test.sh --quick    without sanitizers and without a real stack
+#
+# ci/README.md has what each step holds, and which of these runs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
 . ci/steps.sh
 
-quick=no
-[ "${1:-}" = --quick ] && quick=yes
+quick=no all=no
+case "${1:-}" in
+  '') ;;
+  --quick) quick=yes ;;
+  --all) all=yes ;;
+  *)
+    echo "test: \`$1\` is no option; there are --all and --quick" >&2
+    exit 2
+    ;;
+esac
 
 # build PRESET [BUILD_PRESET]
 build() { cmake --preset "$1" && cmake --build --preset "${2:-$1}"; }
@@ -42,28 +53,32 @@ beside "documents against their schemas" ci/validate_documents.sh build-ci/bin/r
 beside "kernels for every architecture" ci/kernel_test.sh build-ci
 if [ "$quick" = no ]; then
   beside "tests of the optimised build" unit_tests optimised
-  beside "sources by Clang" patient ci/clang_check.sh build-ci
+  if [ "$all" = yes ]; then beside "sources by Clang" patient ci/clang_check.sh build-ci; fi
 fi
 together
 
 if [ "$quick" = yes ]; then
   step "unit tests" unit_tests ci
 else
-  step "build with address and undefined-behaviour sanitizers" build asan
+  sanitized=asan
+  if [ "$all" = yes ]; then sanitized=asan-all; fi
+  step "build with address and undefined-behaviour sanitizers" build asan "$sanitized"
   # The longest first: a group ends when its last step does.
-  beside "unit tests, sanitized" unit_tests asan
+  beside "unit tests, sanitized" unit_tests "$sanitized"
   # What has no thread is compiled as in the optimised build, and comes from the cache.
-  CCACHE_BASEDIR=$PWD beside "build with the thread sanitizer" patient build tsan
+  if [ "$all" = yes ]; then CCACHE_BASEDIR=$PWD beside "build with the thread sanitizer" patient build tsan; fi
   arrived "wheels fetched"
   beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   beside "faults planted on that stack" patient ci/selftest_test.sh build-ci/bin/reprobench
   beside "fuzzed parsers" patient ci/fuzz.sh build-asan 8 1
   together
   arrived "root of a runner's image"
-  beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
-  beside "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
   beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
-  beside "one of everything, added" ci/examples_test.sh
+  beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
+  if [ "$all" = yes ]; then
+    beside "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
+    beside "one of everything, added" ci/examples_test.sh
+  fi
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
   beside "scripts that run by hand" ci/scripts_test.sh build-ci
   beside "a runner's image" ci/image_test.sh ci
@@ -72,7 +87,7 @@ else
   # With the worker's tests that were just built.
   beside "two images compared from inside" ci/qualify_test.sh build-ci/bin/reprobench
   beside "what computes, as AVX2 alone" ci/cpu_classes.sh avx2
-  beside "what computes, as AVX-512 without bf16" ci/cpu_classes.sh avx512
+  if [ "$all" = yes ]; then beside "what computes, as AVX-512 without bf16" ci/cpu_classes.sh avx512; fi
   together
 fi
 

@@ -67,7 +67,7 @@ compare "$work/run:$cell" "$work/run:$cell" >"$work/documents/comparison.json"
 golden=matrix/contract/testdata
 compare "$golden/written_here.safetensors" "$golden/written_by_the_public_package.safetensors" >"$work/documents/snapshot_comparison.json"
 "$fake_worker" describe >"$work/documents/capability.json"
-REPROBENCH_DOCUMENTS=$work/documents "$(dirname "$reprobench")/cli_unsanitized_test" "[.documents]" >/dev/null
+REPROBENCH_DOCUMENTS=$work/documents "$(dirname "$reprobench")/cli_test" "[.documents]" >/dev/null
 
 ls "$work"/gpu_run/cells/*/*/telemetry.jsonl >/dev/null
 export PYTHONDONTWRITEBYTECODE=1

@@ -17,16 +17,17 @@ function(reprobench_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
 endfunction()
 
-# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ... [COMPILED_FAST] [THREADS]): the folder this is called from is one layer.
+# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ... [COMPILED_FAST] [THREADS] [TESTED_OPTIMISED]): the folder this is called from is one layer.
 #
 # The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
 # Google Benchmark binary `NAME_bench`, every `X_fuzz.cpp` is a program of its own, `main.cpp` is left to the folder, and
 # the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries. The tests of the
 # files in BESIDE run as a test of their own, so that one long program does not keep a core waiting for the other.
 # COMPILED_FAST: see above. THREADS: it starts threads or is run by several, so the thread sanitizer looks at it (ci/layers.sh holds
-# that against its headers).
+# that against its headers). TESTED_OPTIMISED: it puts other layers together, and its tests start many processes. They run in the
+# optimised build; a build with sanitizers has them only where they are asked for (`ci/test.sh --all`).
 function(reprobench_layer name)
-  cmake_parse_arguments(ARG "COMPILED_FAST;THREADS" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPILED_FAST;THREADS;TESTED_OPTIMISED" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -36,6 +37,12 @@ function(reprobench_layer name)
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main|_fuzz)\\.cpp$")
   list(TRANSFORM ARG_DEPENDS PREPEND "reprobench_")
+  set(labels unit)
+  if(ARG_TESTED_OPTIMISED AND REPROBENCH_SANITIZE)
+    set(labels sanitized_last)
+  elseif(ARG_TESTED_OPTIMISED)
+    list(APPEND labels optimised)
+  endif()
 
   if(sources)
     add_library(reprobench_${name} STATIC ${sources})
@@ -57,6 +64,9 @@ function(reprobench_layer name)
     add_executable(${name}_test ${tests})
     reprobench_even_unity(${name}_test)
     set_target_properties(${name}_test PROPERTIES REPROBENCH_IS_TEST ON REPROBENCH_HAS_THREADS "${ARG_THREADS}")
+    if("sanitized_last" IN_LIST labels)
+      set_target_properties(${name}_test reprobench_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
     target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
       REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
@@ -72,11 +82,11 @@ function(reprobench_layer name)
       set(selection "~[merge]${selection},merging two runs makes*")
     endif()
     add_test(NAME ${name} COMMAND ${name}_test -\# "${selection}")
-    set_tests_properties(${name} PROPERTIES LABELS unit)
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}")
     if(beside)
       list(JOIN beside "," beside)
       add_test(NAME ${name}_beside COMMAND ${name}_test -\# "${beside}")
-      set_tests_properties(${name}_beside PROPERTIES LABELS unit)
+      set_tests_properties(${name}_beside PROPERTIES LABELS "${labels}")
     endif()
   endif()
   if(REPROBENCH_BUILD_FUZZERS)
