@@ -18,7 +18,7 @@ case "${1:-}" in
   --all) all=yes ;;
   *)
     echo "test: \`$1\` is no option; there are --all and --quick" >&2
-    exit 2
+    builtin exit 2 # the trap would speak after it
     ;;
 esac
 
