@@ -9,8 +9,8 @@
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
 #include "suites/worker/last_words.hpp"
+#include "suites/worker/peak_memory.hpp"
 #include "suites/worker/probes/probe.hpp"
-#include "suites/worker/process_facts.hpp"
 #include "suites/worker/result_file.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
@@ -55,7 +55,7 @@ void run_workload(const std::filesystem::path& request_path, const std::filesyst
 // What a result says however the attempt ended.
 void write_ended(const std::filesystem::path& path, CellResult& result) {
   if (result.peak_rss_bytes == 0) {  // a training noted it when its steps were over
-    const ResidentMemory peak = peak_resident_memory();
+    const ResidentMemory peak = PeakMemory().peak();
     result.peak_rss_bytes = peak.all_bytes;
     result.peak_anonymous_bytes = peak.anonymous_bytes;
   }

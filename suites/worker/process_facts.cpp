@@ -61,16 +61,6 @@ ResidentMemory resident_memory() {
   return {resident_pages * page_bytes, (resident_pages - shared_pages) * page_bytes};
 }
 
-ResidentMemory peak_resident_memory() {
-  const auto bytes_of = [](const char* name) {
-    const std::string kilobytes = value_of("/proc/self/status", name);
-    if (kilobytes.empty()) throw std::runtime_error(std::string("/proc/self/status has no ") + name);
-    return std::stoll(kilobytes) * 1024;
-  };
-  const std::int64_t peak_bytes = bytes_of("VmHWM");
-  return {peak_bytes, std::max(peak_bytes - bytes_of("RssFile"), bytes_of("RssAnon"))};
-}
-
 const char* cpu_model() {
   static const std::string kModel = value_of("/proc/cpuinfo", "model name");
   return kModel.c_str();

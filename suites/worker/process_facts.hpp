@@ -17,11 +17,6 @@ struct ResidentMemory {
 };
 ResidentMemory resident_memory();
 
-// High-water mark since exec. (getrusage would count the parent's memory before exec as well.) The kernel keeps one for
-// the whole resident set alone. The anonymous part is that value less the files mapped now. Those were mapped by then,
-// except for what came later.
-ResidentMemory peak_resident_memory();
-
 // "AMD EPYC ...", empty if the kernel does not name it.
 const char* cpu_model();
 

@@ -17,6 +17,7 @@
 #include "models/model_spec.hpp"
 #include "suites/worker/describe.hpp"
 #include "suites/worker/mapped_libraries.hpp"
+#include "suites/worker/peak_memory.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/temporary_folder.hpp"
 
@@ -106,7 +107,7 @@ TEST_CASE("the process knows its age and its memory", "[worker]") {
     const std::vector<char> block(static_cast<std::size_t>(kBlock_bytes), 1);
     CHECK(resident_memory().anonymous_bytes >= before.anonymous_bytes + kBlock_bytes * 9 / 10);
   }
-  const ResidentMemory peak = peak_resident_memory();
+  const ResidentMemory peak = PeakMemory().peak();
   CHECK(resident_memory().anonymous_bytes < before.anonymous_bytes + kBlock_bytes / 2);  // it was given back
   CHECK(peak.anonymous_bytes >= before.anonymous_bytes + kBlock_bytes * 9 / 10);
   CHECK(peak.anonymous_bytes < peak.all_bytes);

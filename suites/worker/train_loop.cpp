@@ -77,6 +77,7 @@ void run_steps(Training& run, Telemetry telemetry) {
     if (telemetry != Telemetry::off) run.recorder.before_step(step);
     run.replay.begin_step(step);
     StepOutcome outcome = steps.run(step);
+    run.memory.note();
     run.replay.end_step();
     if (step == first) {
       run.plan.device->synchronize();
@@ -97,7 +98,7 @@ void note_peak_memory(Training& run) {
   const DeviceMemory memory = run.plan.device->memory();
   run.result.peak_allocated_bytes = memory.peak_allocated_bytes;
   run.result.peak_reserved_bytes = memory.peak_reserved_bytes;
-  const ResidentMemory resident = peak_resident_memory();
+  const ResidentMemory resident = run.memory.peak();
   run.result.peak_rss_bytes = resident.all_bytes;
   run.result.peak_anonymous_bytes = resident.anonymous_bytes;
 }

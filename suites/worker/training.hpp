@@ -16,6 +16,7 @@
 #include "suites/worker/device.hpp"
 #include "suites/worker/faults/faults.hpp"
 #include "suites/worker/parallelism/parallelism.hpp"
+#include "suites/worker/peak_memory.hpp"
 #include "suites/worker/ranks/layout.hpp"
 #include "suites/worker/record/step_recorder.hpp"
 #include "suites/worker/record/trace_writer.hpp"
@@ -58,6 +59,7 @@ struct Training {
   const CellRequest& request;
   CellResult& result;
   const std::filesystem::path folder;
+  PeakMemory memory;
   TrainingPlan plan;
   TrainState state;
   LossScaler scaler;

@@ -42,6 +42,7 @@ class TrainingSteps::Passes final : public StepPasses {
   void forward(std::int64_t round) override {
     steps_.forward(round);
     timer_.mark(StepMark::forwarded);
+    steps_.run_.memory.note();
   }
   void backward(std::int64_t round) override {
     steps_.run_.replay.enter_pass("backward");

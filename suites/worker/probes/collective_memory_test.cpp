@@ -9,10 +9,10 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/collective.hpp"
 #include "suites/worker/cpu_fixture.hpp"
+#include "suites/worker/peak_memory.hpp"
 #include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/collectives_fixture.hpp"
 #include "suites/worker/probes/probe_run.hpp"
-#include "suites/worker/process_facts.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
 
 namespace reprobench {
@@ -49,9 +49,9 @@ template <class Work>
 std::int64_t taken_at_most_bytes(Work work) {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
-  const std::int64_t before = peak_resident_memory().all_bytes;
+  const std::int64_t before = PeakMemory().peak().all_bytes;
   work();
-  return peak_resident_memory().all_bytes - before;
+  return PeakMemory().peak().all_bytes - before;
 }
 
 TEST_CASE("no collective takes more memory than is said before it begins", "[probe][ranks]") {

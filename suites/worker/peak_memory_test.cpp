@@ -1,0 +1,102 @@
+#include "suites/worker/peak_memory.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ci/catch.hpp"
+#include "suites/worker/temporary_folder.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kMega = 1'000'000;
+
+// What the kernel says next, in megabytes.
+MemoryReading next_reading;
+MemoryReading say() { return next_reading; }
+void kernel_says(std::int64_t peak, std::int64_t anonymous, std::int64_t shared, std::int64_t file) {
+  next_reading = {peak * kMega, anonymous * kMega, shared * kMega, file * kMega};
+}
+
+// The least time between two readings is over.
+void note(PeakMemory& memory) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  memory.note();
+}
+
+TEST_CASE("a peak between two readings is the mark less the files that were mapped then") {
+  kernel_says(300, 100, 0, 200);
+  PeakMemory memory(&say);
+  kernel_says(700, 150, 0, 200);
+  note(memory);
+  CHECK(memory.peak().anonymous_bytes == 500 * kMega);
+  CHECK(memory.peak().all_bytes == 700 * kMega);
+}
+
+TEST_CASE("files that the kernel drops after the peak add nothing to it") {
+  kernel_says(300, 100, 0, 200);
+  PeakMemory memory(&say);
+  kernel_says(700, 500, 0, 200);
+  note(memory);
+  kernel_says(700, 100, 0, 40);
+  CHECK(memory.peak().anonymous_bytes == 500 * kMega);
+}
+
+TEST_CASE("files that are mapped after the peak hide nothing of it") {
+  kernel_says(300, 100, 0, 200);
+  PeakMemory memory(&say);
+  kernel_says(700, 500, 0, 200);
+  note(memory);
+  kernel_says(750, 100, 0, 650);
+  CHECK(memory.peak().anonymous_bytes == 500 * kMega);
+}
+
+TEST_CASE("memory that grows while files are dropped is seen, though the mark stays") {
+  kernel_says(700, 500, 0, 200);
+  PeakMemory memory(&say);
+  kernel_says(700, 640, 20, 40);
+  note(memory);
+  kernel_says(700, 100, 0, 40);
+  CHECK(memory.peak().anonymous_bytes == 660 * kMega);
+}
+
+TEST_CASE("memory is read again only after a while") {
+  kernel_says(300, 100, 0, 200);
+  PeakMemory memory(&say);
+  kernel_says(300, 290, 0, 10);
+  memory.note();  // at once
+  kernel_says(300, 100, 0, 200);
+  CHECK(memory.peak().anonymous_bytes == 100 * kMega);
+}
+
+TEST_CASE("a file that was mapped and is given back is not counted as the training's own memory") {
+  const TemporaryFolder folder;
+  constexpr std::size_t kBytes = 64 << 20;
+  const std::string path = (folder.path() / "pages").string();
+  const int file = open(path.c_str(), O_RDWR | O_CREAT, 0600);
+  REQUIRE(ftruncate(file, kBytes) == 0);
+  const auto mapped = [&](int flags, int descriptor) {
+    void* place = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, flags, descriptor, 0);
+    REQUIRE(place != MAP_FAILED);
+    std::memset(place, 1, kBytes);
+    return place;
+  };
+  void* pages = mapped(MAP_SHARED, file);
+  PeakMemory memory;
+  void* block = mapped(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  note(memory);
+  const std::int64_t at_peak_bytes = memory.peak().anonymous_bytes;
+  munmap(block, kBytes);
+  munmap(pages, kBytes);
+  CHECK(memory.peak().anonymous_bytes == at_peak_bytes);
+  close(file);
+}
+
+}  // namespace
+}  // namespace reprobench
