@@ -63,8 +63,11 @@ struct Fingerprint {
   std::string device_name;                         // empty on the CPU
   std::optional<DeviceFacts> device;               // nothing on the CPU; without its UUID
   std::map<std::string, std::string> flags;        // resolved LibTorch settings by name
-  std::map<std::string, std::string> environment;  // allow-listed variables that were set
+  std::map<std::string, std::string> environment;  // allow-listed variables that were set, and kSystemPreload's text
 };
+
+// The loader's own list of libraries for every program (ld.so(8)), which no variable shows.
+inline constexpr const char* kSystemPreload = "/etc/ld.so.preload";
 
 // How a training used a user's file of data: its records as samples.
 struct DataUse {

@@ -83,7 +83,7 @@ BuildIds of_the_stack(const Fingerprint& fingerprint) {
 
 std::vector<std::string> wrong_libraries(const InstalledLibraries& installed, const Fingerprint& loaded) {
   std::vector<std::string> sentences;
-  for (const char* variable : {"LD_PRELOAD", "LD_AUDIT"}) {
+  for (const char* variable : {"LD_PRELOAD", "LD_AUDIT", kSystemPreload}) {
     const auto set = loaded.environment.find(variable);
     if (set == loaded.environment.end() || set->second.empty()) continue;
     sentences.push_back(fmt::format("{} brought {} into the worker, which is not of its stack", variable, set->second));

@@ -72,6 +72,9 @@ TEST_CASE("a preloaded library and an auditor are named, wherever they lie", "[v
   fingerprint.environment["LD_PRELOAD"] = "/usr/lib/libmine.so";
   CHECK(wrong_libraries(kInstalled, fingerprint) ==
         Texts{"LD_PRELOAD brought /usr/lib/libmine.so into the worker, which is not of its stack"});
+  fingerprint.environment = {{"/etc/ld.so.preload", "/usr/lib/slow.so"}};
+  CHECK(wrong_libraries(kInstalled, fingerprint) ==
+        Texts{"/etc/ld.so.preload brought /usr/lib/slow.so into the worker, which is not of its stack"});
   fingerprint.environment = {{"LD_AUDIT", "/usr/lib/audit.so"}, {"LD_PRELOAD", ""}};
   CHECK(wrong_libraries(kInstalled, fingerprint).size() == 1);
 }

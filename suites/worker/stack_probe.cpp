@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -136,6 +137,14 @@ std::string relative_to(const std::string& folder, const std::string& path) {
   return !folder.empty() && path.starts_with(folder) ? path.substr(folder.size()) : path;
 }
 
+// The words of a file without its line breaks; empty if there is no such file.
+std::string words_of_file(const char* path) {
+  std::ifstream file(path);
+  std::string words;
+  for (std::string word; file >> word;) words += (words.empty() ? "" : " ") + word;
+  return words;
+}
+
 std::map<std::string, std::string> set_variables() {
   // MALLOC_PERTURB_ is left out on purpose: poisoned and clean runs must have equal fingerprints and equal bits. So is
   // CUDA_VISIBLE_DEVICES: two cards of one model are one kind of device.
@@ -176,6 +185,9 @@ std::map<std::string, std::string> set_variables() {
   take(kCpuClass);
   std::ranges::for_each(kCpuLimits, take);
   std::ranges::for_each(kAllowed, take);
+  if (std::string libraries = words_of_file(kSystemPreload); !libraries.empty()) {
+    result[kSystemPreload] = std::move(libraries);
+  }
   return result;
 }
 
