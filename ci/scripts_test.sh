@@ -148,6 +148,16 @@ took "plan_cost.sh"
 ends 0 "rank_killed            1 of   1 trials right" ci/rank_faults.sh --trials 1 --beside 1 "$reprobench" rank_killed
 took "rank_faults.sh"
 
+# A few of the points at which a store's disk fails; and the program that ends with 0 whatever happens is found out.
+ends 2 "fault_sweep: name the built program" ci/fault_sweep.sh
+ends 0 "rebuild  EIO     once: " ci/fault_sweep.sh --every 61 "$reprobench"
+mkdir "$work/careless"
+ln -s "$build/bin/reprobench-fake-worker" "$work/careless/"
+printf '#!/bin/sh\n"%s" "$@"\nexit 0\n' "$reprobench" >"$work/careless/reprobench"
+chmod +x "$work/careless/reprobench"
+ends 1 "ends with 0 and not all of it in the index" ci/fault_sweep.sh --every 61 "$work/careless/reprobench" rebuild
+took "fault_sweep.sh"
+
 ends 0 "1 questions, 0 false alarms, 0 undecided; 1 settings" ci/false_alarms.sh --model mlp --setting threads=2 --setting gradient_checkpointing=on \
   --batches 8 --no-calibrate "$reprobench"
 took "false_alarms.sh"

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/plain_text.hpp"
 #include "matrix/record/result_index.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/verdict_seal.hpp"
@@ -14,13 +15,23 @@ void write_verdict_files(const std::filesystem::path& run_folder, const RunVerdi
   write_sealed_verdict(run_folder, to_json(verdict).dump(1) + "\n");
 }
 
-void index_verdict(const Project& project, const std::filesystem::path& run_folder, const RunVerdict& verdict,
+bool index_verdict(const Project& project, const std::filesystem::path& run_folder, const RunVerdict& verdict,
                    const Terminal& terminal) {
+  std::string problem;
   try {
     ResultIndex(project.store()).add_run(run_folder, to_json(verdict.info), to_json(verdict));
+    return true;
   } catch (const StoreError& error) {
-    terminal.error(fmt::format("store: {}\n", error.what()));
+    problem = error.what();
+  } catch (const std::filesystem::filesystem_error& error) {
+    problem = error.what();
   }
+  terminal.error(fmt::format("store: {}\n", plain_line(problem)));
+  return false;
+}
+
+ExitCode exit_code_of(const RunVerdict& verdict, bool is_indexed) {
+  return is_indexed || verdict.exit_code == ExitCode::failed ? verdict.exit_code : ExitCode::store;
 }
 
 }  // namespace reprobench

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "matrix/base/pending_file.hpp"
+#include "matrix/record/abandoned_files.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -20,6 +21,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::function<void(const TextSink&)>& write) {
+  const FileDescriptor owned = own_hidden_names(path.parent_path());
   try {
     PendingFile file(path, kOwnerOnly);
     write([&](std::string_view part) { file.append(part); });

@@ -1,21 +1,18 @@
 #include "matrix/record/result_index.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <functional>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/number.hpp"
 #include "matrix/contract/json_field.hpp"
 #include "matrix/contract/trace.hpp"
+#include "matrix/record/abandoned_files.hpp"
+#include "matrix/record/index_file.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/record/sqlite_database.hpp"
@@ -25,107 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-constexpr const char* kIndexName = "index.db";
-constexpr std::int64_t kApplicationId = 0x52504231;  // "RPB1"
-constexpr std::int64_t kSchemaVersion = 1;
-
-constexpr const char* kSchema = R"sql(
-  CREATE TABLE runs (
-    run_id TEXT PRIMARY KEY, folder TEXT NOT NULL, matrix TEXT NOT NULL, started_utc TEXT NOT NULL,
-    verdict TEXT NOT NULL, exit_code INTEGER NOT NULL, cells INTEGER NOT NULL, crc32c TEXT NOT NULL) STRICT;
-  CREATE TABLE cells (
-    run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, cell_id TEXT NOT NULL, slug TEXT NOT NULL,
-    outcome TEXT NOT NULL, reason TEXT NOT NULL, workload_digest TEXT NOT NULL, chain TEXT NOT NULL,
-    PRIMARY KEY (run_id, cell_id)) STRICT;
-  CREATE INDEX cells_by_id ON cells (cell_id);
-  CREATE TABLE checks (
-    run_id TEXT NOT NULL, cell_id TEXT NOT NULL, metric TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
-    measured REAL, reference REAL, ratio REAL, unit TEXT NOT NULL,
-    FOREIGN KEY (run_id, cell_id) REFERENCES cells ON DELETE CASCADE) STRICT;
-  CREATE INDEX checks_by_cell ON checks (run_id, cell_id);
-)sql";
-
-[[noreturn]] void refuse(const std::string& check) {
-  throw StoreError(fmt::format(
-      "{} is not a reprobench store ({}); run directories are intact, run `reprobench db rebuild`", kIndexName, check));
-}
-
-[[noreturn]] void refuse(const SqliteError& error) {
-  if (error.code == SQLITE_NOTADB || error.code == SQLITE_CORRUPT) refuse(fmt::format("SQLite {}", error.code));
-  throw StoreError(fmt::format("{}: {} (SQLite {})", kIndexName, error.what(), error.code));
-}
-
-// An empty index under a name of its own, closed again.
-void make_index(const fs::path& path) {
-  sqlite3* db = nullptr;
-  try {
-    db = open_database(path.string(), /*create=*/true);
-    execute_sql(db, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; PRAGMA journal_mode = WAL",
-                                kApplicationId, kSchemaVersion));
-    execute_sql(db, kSchema);
-  } catch (const SqliteError& error) {
-    sqlite3_close(db);
-    refuse(error);
-  }
-  sqlite3_close(db);
-}
-
-fs::path building_name(const fs::path& store) { return store / fmt::format(".index.{}.db", getpid()); }
-
-// The index appears under its name complete or not at all, so an empty file is always somebody else's doing.
-void make_index_if_missing(const fs::path& store) {
-  const fs::path path = store / kIndexName;
-  if (fs::exists(path)) return;
-  const fs::path building = building_name(store);
-  fs::remove(building);
-  make_index(building);
-  const int linked = link(building.c_str(), path.c_str());
-  const int error = errno;
-  fs::remove(building);
-  if (linked != 0 && error != EEXIST) {
-    throw StoreError(fmt::format("cannot make {}: {}", path.string(), std::strerror(error)));
-  }
-}
-
-sqlite3* open_index(const fs::path& path) {
-  if (fs::file_size(path) == 0) refuse("0 bytes");
-  sqlite3* db = nullptr;
-  try {
-    db = open_database(path.string(), /*create=*/false);
-    const std::int64_t application = query_integer(db, "PRAGMA application_id");
-    if (application != kApplicationId) refuse(fmt::format("application_id {}", application));
-    const std::int64_t version = query_integer(db, "PRAGMA user_version");
-    if (version != kSchemaVersion) refuse(fmt::format("schema {}, this version reads {}", version, kSchemaVersion));
-    execute_sql(db, "PRAGMA journal_mode = WAL");
-    Statement check(db, "PRAGMA quick_check(1)");
-    if (!check.step() || check.text(0) != "ok") refuse("SQLite 11");
-  } catch (const SqliteError& error) {
-    sqlite3_close(db);
-    refuse(error);
-  } catch (const StoreError&) {
-    sqlite3_close(db);
-    throw;
-  }
-  return db;
-}
-
-// A writer holds the index for the time of one run's rows; 5 s are longer than any.
-constexpr int kLockTries = 250;
-
-FileDescriptor lock_index(const fs::path& store, int mode) {
-  const fs::path path = store / "index.lock";
-  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.is_open()) throw StoreError(fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
-  constexpr timespec kMoment{0, 20'000'000};
-  for (int tries = 0; flock(fd.get(), mode | LOCK_NB) != 0; ++tries) {
-    if (tries == kLockTries) {
-      throw StoreError(fmt::format("{} is in use by another process", (store / kIndexName).string()));
-    }
-    nanosleep(&kMoment, nullptr);
-  }
-  return fd;
-}
 
 // Seals a row: SQLite itself does not notice a flipped bit in a stored value.
 std::string row_checksum(const IndexedRun& run) {
@@ -199,6 +95,9 @@ int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& proble
   std::sort(folders.begin(), folders.end());
   int found = 0;
   for (const fs::path& folder : folders) {
+    remove_abandoned_files(folder);
+    remove_abandoned_files(folder / "inputs");
+    remove_abandoned_files(folder / "report");
     if (!fs::exists(fs::symlink_status(folder / "run.json"))) continue;  // it died before it was a run
     try {
       const json run = parsed_file(folder / "run.json");
@@ -249,8 +148,16 @@ ResultIndex::ResultIndex(const fs::path& store) : store_(store) {
   fs::create_directories(store_, error);
   if (error) throw StoreError(fmt::format("cannot make {}: {}", store_.string(), error.message()));
   lock_ = lock_index(store_, LOCK_SH);
+  if (has_unfinished_index(store_)) remove_unfinished();
   make_index_if_missing(store_);
   db_ = open_index(store_ / kIndexName);
+}
+
+// One that is being built belongs to a holder of the lock, so without another holder it belongs to nobody.
+void ResultIndex::remove_unfinished() {
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) remove_abandoned_indexes(store_);
+  lock_.reset();  // a change of lock that failed has let the old one go
+  lock_ = lock_index(store_, LOCK_SH);
 }
 
 ResultIndex::~ResultIndex() { sqlite3_close(db_); }
@@ -259,7 +166,7 @@ void ResultIndex::add_run(const fs::path& run_folder, const json& run, const jso
   try {
     add_to(db_, run_folder, run, verdict);
   } catch (const SqliteError& error) {
-    refuse(error);
+    refuse_index(error);
   }
 }
 
@@ -274,23 +181,15 @@ int ResultIndex::rebuild() {
 
 int ResultIndex::rebuild(const fs::path& store, std::vector<std::string>* problems) {
   const FileDescriptor lock = lock_index(store, LOCK_EX);
-  const fs::path building = building_name(store);
-  fs::remove(building);
-  make_index(building);
+  remove_abandoned_indexes(store);
+  remove_abandoned_merges(store / "runs");
   std::vector<std::string> unreadable;
   int found = 0;
-  sqlite3* db = open_index(building);
   try {
-    found = add_all(db, store, unreadable);
+    replace_index(store, [&](sqlite3* db) { found = add_all(db, store, unreadable); });
   } catch (const SqliteError& error) {
-    sqlite3_close(db);
-    refuse(error);
+    refuse_index(error);
   }
-  sqlite3_close(db);
-  // The old write-ahead log belongs to the old file; SQLite would replay it into the new one.
-  fs::remove(store / "index.db-wal");
-  fs::remove(store / "index.db-shm");
-  fs::rename(building, store / kIndexName);
   if (problems != nullptr) *problems = std::move(unreadable);
   return found;
 }
@@ -310,11 +209,11 @@ std::vector<IndexedRun> ResultIndex::runs() const {
       run.verdict = select.text(4);
       run.exit_code = static_cast<int>(select.integer(5));
       run.cells = static_cast<int>(select.integer(6));
-      if (select.text(7) != row_checksum(run)) refuse("checksum of run " + run.run_id);
+      if (select.text(7) != row_checksum(run)) refuse_index("checksum of run " + run.run_id);
       result.push_back(std::move(run));
     }
   } catch (const SqliteError& error) {
-    refuse(error);
+    refuse_index(error);
   }
   return result;
 }

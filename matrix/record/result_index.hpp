@@ -51,6 +51,8 @@ class ResultIndex {
   std::vector<IndexedRun> runs() const;  // newest first
 
  private:
+  void remove_unfinished();
+
   std::filesystem::path store_;
   FileDescriptor lock_;  // shared while the database is open, so that no rebuild swaps the file under a live connection
   sqlite3* db_ = nullptr;

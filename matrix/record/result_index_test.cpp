@@ -5,6 +5,9 @@
 #include <optional>
 #include <thread>
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include "ci/catch.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
@@ -255,6 +258,35 @@ TEST_CASE("an index is rebuilt from the run directories, even one that cannot be
   scene.write_run("r3", "2026-01-03T00:00:00Z");
   CHECK(index.rebuild() == 3);
   CHECK(index.runs().at(0).run_id == "r3");
+}
+
+TEST_CASE("#41: the new index needs no log of its own, and the old one loses nothing to a rebuild that fails",
+          "[record]") {
+  IndexedStore scene;
+  scene.write_run("r1", "2026-01-01T00:00:00Z");
+  {
+    // As a writer leaves it that was killed: committed, and still in the log alone.
+    ResultIndex index(scene.store.path);
+    index.add_run("/runs/r1", scene.run_named("r1", ""), sample_verdict("failed"));
+    fs::copy_file(scene.index_file(), scene.store.path / "killed.db");
+    fs::copy_file(scene.index_file().string() + "-wal", scene.store.path / "killed.db-wal");
+  }
+  fs::rename(scene.store.path / "killed.db", scene.index_file());
+  fs::rename(scene.store.path / "killed.db-wal", scene.index_file().string() + "-wal");
+  SECTION("it fails at the last moment") {
+    // A folder in place of the shared memory: the log cannot be taken in, and is not removed either.
+    fs::create_directories(scene.index_file().string() + "-shm/kept");
+    CHECK_THROWS(ResultIndex::rebuild(scene.store.path));
+    fs::remove_all(scene.index_file().string() + "-shm");
+    CHECK_FALSE(fs::exists(scene.store.path / fmt::format(".index.{}.db", getpid())));
+  }
+  SECTION("it does not") {
+    CHECK(ResultIndex::rebuild(scene.store.path) == 1);
+    CHECK_FALSE(fs::exists(scene.index_file().string() + "-wal"));
+  }
+  const ResultIndex index(scene.store.path);
+  REQUIRE(index.runs().size() == 1);
+  CHECK(index.runs().front().verdict == "failed");
 }
 
 TEST_CASE("no index is swapped under an open one", "[record]") {

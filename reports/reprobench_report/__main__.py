@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import os
+import secrets
 import sys
-import tempfile
 from pathlib import Path
 
 from . import escape
@@ -21,18 +23,25 @@ EXIT_STORE = 5
 
 
 def write_atomically(path: Path, content: str) -> None:
-    """Never leaves a half-written file under its final name: temporary name, fsync, rename."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """Never leaves a half-written file under its final name: temporary name, fsync, rename. Of a killed process the coordinator removes
+    it by its name, as long as nobody holds the folder (matrix/record/abandoned_files.hpp)."""
+    owned = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        with contextlib.suppress(OSError):  # a file system without locks: nobody else can lock it either
+            fcntl.flock(owned, fcntl.LOCK_SH)
+        temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+        try:
+            with open(temporary, "xb") as file:
+                file.write(content.encode("utf-8"))
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    finally:
+        os.close(owned)
 
 
 def write_reports(run_folder: Path, out_folder: Path) -> list[Path]:

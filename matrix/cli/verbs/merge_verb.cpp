@@ -12,6 +12,7 @@
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/evidence/run_merge.hpp"
+#include "matrix/record/abandoned_files.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/verdict/judge.hpp"
 
@@ -61,15 +62,31 @@ void keep_inputs(RunDirectory& merged, const std::vector<MergeSource>& sources) 
   }
 }
 
+// Removes what merges left that were killed, and what this one leaves if it fails; its run directory is closed by then.
+class AbandonedMerges {
+ public:
+  explicit AbandonedMerges(fs::path runs) : runs_(std::move(runs)) { remove_abandoned_merges(runs_); }
+  AbandonedMerges(const AbandonedMerges&) = delete;
+  AbandonedMerges& operator=(const AbandonedMerges&) = delete;
+  ~AbandonedMerges() { remove_abandoned_merges(runs_); }
+
+ private:
+  fs::path runs_;
+};
+
+// It counts as abandoned until it is locked, so the folder of runs is held meanwhile.
+RunDirectory create_hidden(const fs::path& store, const fs::path& path, const RunMerge& merge) {
+  const FileDescriptor owned = own_hidden_names(path.parent_path());
+  return RunDirectory::create(store, path, merge.info, merge.plan);
+}
+
 // Everything under a name of its own, judged, and then in one rename where it belongs.
 RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& sources, const fs::path& final_folder,
                         const fs::path& store, const Terminal& terminal) {
   const fs::path building = final_folder.parent_path() / ("." + final_folder.filename().string() + ".merging");
-  if (fs::exists(building)) {
-    require_not_held(building, merge.info.run_id);
-    fs::remove_all(building);
-  }
-  RunDirectory run = RunDirectory::create(store, building, merge.info, merge.plan);
+  const AbandonedMerges abandoned(final_folder.parent_path());
+  if (fs::exists(building)) require_not_held(building, merge.info.run_id);
+  RunDirectory run = create_hidden(store, building, merge);
   for (const MergedAttempt& attempt : merge.attempts) {
     const fs::path source = fs::path(sources[attempt.source].run.folder) / attempt.record->folder;
     const AttemptRecord& record = *attempt.record;
@@ -138,8 +155,9 @@ ExitCode merge(const MergeOptions& options, Context& context) {
   if (!verdict) {
     fs::create_directories(folder.parent_path());
     verdict = write_merged(merge, sources, folder, project.store(), terminal);
-    index_verdict(project, folder, *verdict, terminal);
   }
+  // Also one that was made before: the call that made it may have been killed right then.
+  const bool is_indexed = index_verdict(project, folder, *verdict, terminal);
   if (options.json) {
     terminal.out_document(to_json(*verdict));
   } else {
@@ -152,7 +170,7 @@ ExitCode merge(const MergeOptions& options, Context& context) {
     terminal.log(report.paths);
   }
   terminal.log(fmt::format("run {}\n", folder.string()));
-  return verdict->exit_code;
+  return exit_code_of(*verdict, is_indexed);
 }
 
 }  // namespace

@@ -8,11 +8,21 @@
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/record/abandoned_files.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/verdict_seal.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {
+namespace {
+
+// A run of somebody else, named by its folder, is reported and not taken in.
+bool is_of_store(const std::filesystem::path& folder, const std::filesystem::path& store) {
+  std::error_code none;
+  return std::filesystem::equivalent(folder.parent_path(), store / "runs", none);
+}
+
+}  // namespace
 
 std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
   struct Options {
@@ -31,20 +41,23 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     const auto folder = find_run(project.store(), options->run);
     context.terminal.error(passed_over(project.store(), options->run));
     require_not_held(folder, folder.filename().string());  // its verdict is the running process's to write
+    for (const std::filesystem::path& written : {folder, folder / "report"}) remove_abandoned_files(written);
     // One that changed vouches for nothing, and stays beside that which takes its place.
     if (options->rejudge && !broken_verdict(folder).empty()) {
       std::filesystem::rename(folder / "verdict.json", folder / "verdict.json.changed");
     }
+    bool is_indexed = true;
     if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
       const RunVerdict verdict = judge(load_run(folder.string()));
       write_verdict_files(folder, verdict);
+      if (is_of_store(folder, project.store())) is_indexed = index_verdict(project, folder, verdict, context.terminal);
     } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
       throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
     }
     const ReportOutcome report = write_reports(project, folder, options->to);
     if (!report.problem.empty()) throw StoreError(report.problem);
     context.terminal.out(report.paths);
-    return ExitCode::passed;
+    return is_indexed ? ExitCode::passed : ExitCode::store;
   };
 }
 

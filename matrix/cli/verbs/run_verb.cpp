@@ -184,7 +184,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   record.seal = run.finish(record.info);
   const RunVerdict verdict = judge(record);
   write_verdict_files(run.folder(), verdict);
-  index_verdict(project, run.folder(), verdict, terminal);
+  const bool is_indexed = index_verdict(project, run.folder(), verdict, terminal);
 
   if (options.json) {
     terminal.out_document(to_json(verdict));
@@ -199,7 +199,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
     terminal.log(report.paths);
   }
   terminal.log(fmt::format("run {}\n", run.folder().string()));
-  return verdict.exit_code;
+  return exit_code_of(verdict, is_indexed);
 }
 
 // This process is one of the ranks of an outer launcher: the first runs and judges, the others do what it asks. All of

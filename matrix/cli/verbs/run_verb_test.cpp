@@ -425,8 +425,47 @@ TEST_CASE("an index that cannot be written is said, and the run's files are whol
   fs::rename(place.store(), place / "moved");
   written_file(place.store(), "a file");
   const Caught err(STDERR_FILENO);
-  index_verdict(place.project(), place / "moved/runs" / verdict.info.run_id, verdict, Terminal());
+  CHECK_FALSE(index_verdict(place.project(), place / "moved/runs" / verdict.info.run_id, verdict, Terminal()));
   CHECK_THAT(err.text(), Catch::StartsWith("store: "));
+}
+
+TEST_CASE("#41: a run that is not in the index has not ended well, but one that failed has failed", "[cli][process]") {
+  const RunPlace place;
+  written_file(place.store() / "index.db", "no index");
+  const Said passed = place.run();
+  CHECK(passed.code == ExitCode::store);
+  CHECK_THAT(passed.out, Contains("Verdict PASSED"));
+  CHECK_THAT(passed.err, Contains("index.db is not a reprobench store"));
+  RunVerdict verdict;
+  for (const ExitCode code : {ExitCode::passed, ExitCode::undecided, ExitCode::nothing_ran}) {
+    verdict.exit_code = code;
+    CHECK(exit_code_of(verdict, true) == code);
+    CHECK(exit_code_of(verdict, false) == ExitCode::store);
+  }
+  verdict.exit_code = ExitCode::failed;
+  CHECK(exit_code_of(verdict, false) == ExitCode::failed);
+}
+
+TEST_CASE("#41: report indexes what it judges of its store, and removes what a killed one left", "[cli][process]") {
+  const RunPlace place;
+  place.run();
+  const FakePython python(place, "echo ok\n");
+  const auto indexed = [&] { return indexed_runs(place.store()).size(); };
+  fs::remove(place.store() / "index.db");
+  const fs::path left = written_file(place.run_folder() / "report/.report.html.0123456789abcdef.tmp", "half");
+  const fs::path other = written_file(place.run_folder() / ".verdict.json.0123456789abcdef.tmp", "half");
+  place.say(&declare_report, {"--rejudge"});
+  CHECK(indexed() == 1);
+  CHECK_FALSE(fs::exists(left));
+  CHECK_FALSE(fs::exists(other));
+
+  fs::remove(place.store() / "index.db");
+  fs::copy(place.run_folder(), place / "elsewhere", fs::copy_options::recursive);
+  CHECK(place.say(&declare_report, {"--rejudge", place / "elsewhere"}).code == ExitCode::passed);
+  CHECK(indexed() == 0);
+
+  written_file(place.store() / "index.db", "no index");
+  CHECK(place.say(&declare_report, {"--rejudge"}).code == ExitCode::store);
 }
 
 }  // namespace
