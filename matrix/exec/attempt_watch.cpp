@@ -57,7 +57,7 @@ bool AttemptWatch::has_started() const {
   return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.started.has_value(); });
 }
 
-void AttemptWatch::check_limits(Time now) {
+void AttemptWatch::check_limits(Time now, const std::function<std::vector<int>()>& stopped_ranks) {
   if (is_stopping() || paused_at_) return;
   if (!has_started()) {
     if (queue_limit_.count() > 0 && now - submitted_ > queue_limit_) {
@@ -71,12 +71,12 @@ void AttemptWatch::check_limits(Time now) {
     stop(AttemptEnd::timeout, fmt::format("no end within the limit of {} s", seconds(limits_.total)), now);
     return;
   }
-  check_heartbeats(now);
+  check_heartbeats(now, stopped_ranks);
 }
 
 // Ranks wait for each other, so one that hangs silences all. The first to fall silent is named, but only if it was
 // alone by more than heartbeats resolve: otherwise their traces do not tell which of them hangs.
-void AttemptWatch::check_heartbeats(Time now) {
+void AttemptWatch::check_heartbeats(Time now, const std::function<std::vector<int>()>& stopped_ranks) {
   const auto last_start = std::max_element(ranks_.begin(), ranks_.end(),
                                            [](const Rank& a, const Rank& b) { return *a.started < *b.started; });
   const Rank* silent = nullptr;
@@ -93,7 +93,10 @@ void AttemptWatch::check_heartbeats(Time now) {
   const std::string what = silent->last_beat
                                ? fmt::format("no heartbeat for {} s", seconds(limits_.heartbeat_gap))
                                : fmt::format("no first heartbeat within {} s", seconds(limits_.first_heartbeat));
-  if (is_alone) {
+  const std::vector<int> stopped = stopped_ranks ? stopped_ranks() : std::vector<int>{};
+  if (!stopped.empty()) {
+    stop(AttemptEnd::hang, what + ": a process of it is stopped (SIGSTOP or a debugger)", now, stopped.front());
+  } else if (is_alone) {
     stop(AttemptEnd::hang, what, now, static_cast<int>(silent - ranks_.data()));
   } else {
     stop(AttemptEnd::hang, what + ", several ranks fell silent together", now);

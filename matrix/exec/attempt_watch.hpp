@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,7 +46,9 @@ class AttemptWatch {
   std::optional<StopSignal> due_signal(Time now);
 
   // Checks the limits, and begins the stop sequence of an attempt that has passed one.
-  void check_limits(Time now);
+  // `stopped_ranks` is asked once ranks have been silent for too long: one that is stopped is why, whoever fell silent
+  // first.
+  void check_limits(Time now, const std::function<std::vector<int>()>& stopped_ranks = {});
 
   // True after eight KILLs that did not end it: nobody waits for it any longer.
   bool is_given_up(Time now) const;
@@ -63,7 +66,7 @@ class AttemptWatch {
   };
 
   bool has_started() const;
-  void check_heartbeats(Time now);
+  void check_heartbeats(Time now, const std::function<std::vector<int>()>& stopped_ranks);
 
   TimeLimits limits_;
   std::chrono::milliseconds queue_limit_;

@@ -106,6 +106,23 @@ TEST_CASE("a rank is blamed for a silence only if it was alone by more than 300 
   CHECK(watch.known().rank.has_value() == sentence.starts_with("rank"));
 }
 
+TEST_CASE("#41: of silent ranks the one that is stopped is named, and nobody is asked before", "[exec]") {
+  AttemptWatch watch = started_watch(3);
+  for (int rank = 0; rank < 3; ++rank) watch.heartbeat(rank, seconds(1));
+  int asked = 0;
+  const auto stopped = [&] {
+    ++asked;
+    return std::vector<int>{2};
+  };
+  watch.check_limits(seconds(6), stopped);
+  CHECK(asked == 0);
+  watch.check_limits(seconds(7), stopped);
+  CHECK(asked == 1);
+  CHECK(watch.known().end == AttemptEnd::hang);
+  CHECK(watch.known().rank == 2);
+  CHECK(watch.detail() == "rank 2: no heartbeat for 5 s: a process of it is stopped (SIGSTOP or a debugger)");
+}
+
 TEST_CASE("a rank that has ended is not silent, nor company in silence", "[exec]") {
   AttemptWatch watch = started_watch(2);
   watch.heartbeat(0, milliseconds(1'000));

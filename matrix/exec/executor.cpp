@@ -267,10 +267,13 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
   attempt.watch.ended(event.rank);
   attempt.ranks_running -= 1;
   if (event.cause) attempt.watch.stop(*event.cause, "", clock_.now(), event.rank);
-  if (attempt.ranks_running > 0 && !attempt.watch.is_stopping()) {
+  const bool may_be_killed = event.memory_kills.count > 0;
+  if ((attempt.ranks_running > 0 || may_be_killed) && !attempt.watch.is_stopping()) {
     CellRequest request = request_of_segment(attempt.request, attempt.segment);
     request.rank = event.rank;
     const RankFiles files = read_rank_files(segment_folder(run_.folder() / attempt.folder, attempt.segment), request);
+    const std::string killed = killed_for_memory(files, request, event.memory_kills);
+    if (!killed.empty()) attempt.watch.stop(AttemptEnd::host_oom, killed, clock_.now(), event.rank);
     if (judge_rank(files, request).end != AttemptEnd::completed) attempt.watch.stop_others(event.rank, clock_.now());
   }
   return attempt.ranks_running == 0;
@@ -320,7 +323,7 @@ bool Execution::watch(RunningAttempt& attempt, nanoseconds now) {
   AttemptWatch& watch = attempt.watch;
   if (is_interrupted()) watch.stop(AttemptEnd::interrupted, "stopped by the user", now);
   if (interrupt_level() >= static_cast<int>(Interrupt::stop_now)) watch.kill_now(now);
-  watch.check_limits(now);
+  watch.check_limits(now, [&] { return launcher_.stopped_ranks(attempt.handle); });
   if (const auto signal = watch.due_signal(now)) launcher_.stop(attempt.handle, *signal);
   return watch.is_given_up(now);
 }

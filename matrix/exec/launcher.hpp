@@ -13,6 +13,7 @@
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/exec/enclosed_command.hpp"
+#include "matrix/exec/memory_kills.hpp"
 
 namespace reprobench {
 
@@ -43,6 +44,7 @@ struct LaunchEvent {
   int rank = 0;
   Kind kind = Kind::ended;
   std::optional<AttemptEnd> cause{};  // for an end: `store` if exit.json could not be written; else the files tell it
+  MemoryKills memory_kills{};         // for an end: while the rank ran, in its group or on its host
 };
 
 enum class StopSignal { terminate, kill };
@@ -60,6 +62,9 @@ class Launcher {
   // Waits at most `timeout` for an event; also returns early if a signal of the user arrived. Every rank has one
   // `started` before its other events, unless it ends in the queue, and one `ended`.
   virtual std::vector<LaunchEvent> wait(std::chrono::milliseconds timeout) = 0;
+
+  // Ranks of which a process is stopped by a signal or a debugger now, as far as this launcher can see.
+  virtual std::vector<int> stopped_ranks(AttemptHandle) const { return {}; }
 };
 
 }  // namespace reprobench

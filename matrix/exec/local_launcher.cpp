@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -32,6 +34,7 @@ struct WatchedRank {
   FileDescriptor control;
   std::string trace_path;
   off_t trace_bytes = 0;
+  std::int64_t memory_kills_before = 0;
 };
 
 namespace {
@@ -87,6 +90,17 @@ void kill_orphans(const WatchedRank& rank) {
   }
 }
 
+// 'T' of a process that a signal stopped, 't' of one that a debugger did; after the name, which may have anything in
+// it.
+bool is_stopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && (text[name_end + 2] == 'T' || text[name_end + 2] == 't');
+}
+
+void note_stopped(pid_t pid, void* found) { *static_cast<bool*>(found) |= is_stopped(pid); }
+
 bool trace_grew(WatchedRank& rank) {
   struct stat status {};
   if (stat(rank.trace_path.c_str(), &status) != 0 || status.st_size <= rank.trace_bytes) return false;
@@ -98,6 +112,7 @@ bool trace_grew(WatchedRank& rank) {
 
 struct LocalLauncher::State {
   std::filesystem::path shepherd;
+  std::filesystem::path root;
   std::int64_t log_cap_bytes = 0;
   AttemptHandle last_handle = 0;
   std::vector<WatchedRank> running;
@@ -110,9 +125,10 @@ struct LocalLauncher::State {
   void take_heartbeats(std::vector<LaunchEvent>& events);
 };
 
-LocalLauncher::LocalLauncher(std::filesystem::path shepherd, std::int64_t log_cap_bytes)
+LocalLauncher::LocalLauncher(std::filesystem::path shepherd, std::int64_t log_cap_bytes, std::filesystem::path root)
     : state_(std::make_unique<State>()) {
   state_->shepherd = std::filesystem::absolute(shepherd);
+  state_->root = std::move(root);
   state_->log_cap_bytes = log_cap_bytes;
 }
 
@@ -143,6 +159,7 @@ WatchedRank LocalLauncher::State::spawn(const RankLaunch& launch, milliseconds g
   spawn.environment = launch.environment;
   (*spawn.environment)[kMarkName] = rank.mark.substr(std::string_view(kMarkName).size() + 1);
   spawn.descriptors = {{shepherds_end.get(), kControlFd}};
+  rank.memory_kills_before = memory_kills(root).count;
   rank.shepherd = spawn_process(spawn);
   rank.shepherd_fd = open_pidfd(rank.shepherd);
   rank.trace_path = (launch.folder / "trace.jsonl").string();
@@ -182,6 +199,9 @@ AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
 void LocalLauncher::stop(AttemptHandle handle, StopSignal signal) {
   for (const WatchedRank& rank : state_->running) {
     if (rank.handle != handle) continue;
+    // One that somebody stopped does not read what is sent. It is woken to do its work, and if it was stopped again
+    // since, it dies, and its worker with it.
+    if (is_stopped(rank.shepherd)) kill(rank.shepherd, signal == StopSignal::terminate ? SIGCONT : SIGKILL);
     const char command = signal == StopSignal::terminate ? 'T' : 'K';
     // MSG_NOSIGNAL does not exist for pipes: a shepherd that has just ended must not end this process.
     sigset_t pipe_signal;
@@ -205,8 +225,22 @@ LaunchEvent LocalLauncher::State::take_end(std::size_t index) {
   }
   if (!WIFEXITED(status)) kill_orphans(rank);
   LaunchEvent event{rank.handle, rank.rank, LaunchEvent::Kind::ended};
+  event.memory_kills = memory_kills(root);
+  event.memory_kills.count -= rank.memory_kills_before;
   if (WIFEXITED(status) && WEXITSTATUS(status) == kShepherdStoreError) event.cause = AttemptEnd::store;
   return event;
+}
+
+std::vector<int> LocalLauncher::stopped_ranks(AttemptHandle handle) const {
+  std::vector<int> ranks;
+  for (const WatchedRank& rank : state_->running) {
+    if (rank.handle != handle) continue;
+    bool found = is_stopped(rank.shepherd);
+    visit_descendants(rank.shepherd, note_stopped, &found);
+    if (found) ranks.push_back(rank.rank);
+  }
+  std::ranges::sort(ranks);
+  return ranks;
 }
 
 void LocalLauncher::State::take_heartbeats(std::vector<LaunchEvent>& events) {

@@ -49,6 +49,9 @@ bool becomes_true(Condition condition) {
 
 // A run of cells. The name of a cell's stack is what the fake worker does there.
 struct ProcessScene {
+  explicit ProcessScene(std::filesystem::path kernel_root = "/")
+      : launcher(kShepherd, 4 << 20, std::move(kernel_root)) {}
+
   std::vector<CellRecord> run(const std::vector<std::string>& behaviours) {
     std::vector<Cell> cells;
     for (const std::string& behaviour : behaviours) {
@@ -87,7 +90,7 @@ struct ProcessScene {
   std::filesystem::path folder;
   TimeLimits limits{seconds(20), seconds(20), seconds(20), milliseconds(300)};
   std::map<std::string, WorkerCommand> workers;
-  LocalLauncher launcher{kShepherd};
+  LocalLauncher launcher;
   MonotonicClock clock;
   ExecutionOptions options;
   ExecutionObserver observer;

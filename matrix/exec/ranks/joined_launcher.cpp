@@ -73,11 +73,17 @@ std::vector<LaunchEvent> JoinedLauncher::wait(milliseconds timeout) {
 }
 
 void JoinedLauncher::end(std::vector<LaunchEvent>& events, AttemptHandle handle, int rank,
-                         std::optional<AttemptEnd> cause) {
+                         std::optional<AttemptEnd> cause, const MemoryKills& memory_kills) {
   const auto found = attempts_.find(handle);
   if (found == attempts_.end() || found->second.running.erase(rank) == 0) return;
-  events.push_back({handle, rank, LaunchEvent::Kind::ended, cause});
+  events.push_back({handle, rank, LaunchEvent::Kind::ended, cause, memory_kills});
   if (found->second.running.empty()) attempts_.erase(found);
+}
+
+// Those of other processes cannot be seen from here.
+std::vector<int> JoinedLauncher::stopped_ranks(AttemptHandle handle) const {
+  const auto found = attempts_.find(handle);
+  return found == attempts_.end() ? std::vector<int>{} : own_.stopped_ranks(found->second.own);
 }
 
 void JoinedLauncher::take_own(std::vector<LaunchEvent>& events, milliseconds timeout) {
@@ -87,7 +93,7 @@ void JoinedLauncher::take_own(std::vector<LaunchEvent>& events, milliseconds tim
     if (found == attempts_.end()) continue;
     const AttemptHandle handle = found->first;
     if (event.kind == LaunchEvent::Kind::ended) {
-      end(events, handle, 0, event.cause);
+      end(events, handle, 0, event.cause, event.memory_kills);
     } else {
       events.push_back({handle, 0, event.kind});
     }

@@ -21,6 +21,7 @@ class JoinedLauncher : public Launcher {
   AttemptHandle start(const LaunchRequest& request) override;
   void stop(AttemptHandle handle, StopSignal signal) override;
   std::vector<LaunchEvent> wait(std::chrono::milliseconds timeout) override;
+  std::vector<int> stopped_ranks(AttemptHandle handle) const override;
 
  private:
   struct Joined {
@@ -33,7 +34,8 @@ class JoinedLauncher : public Launcher {
   void take_own(std::vector<LaunchEvent>& events, std::chrono::milliseconds timeout);
   void take_others(std::vector<LaunchEvent>& events);
   void take_lost(std::vector<LaunchEvent>& events);
-  void end(std::vector<LaunchEvent>& events, AttemptHandle handle, int rank, std::optional<AttemptEnd> cause);
+  void end(std::vector<LaunchEvent>& events, AttemptHandle handle, int rank, std::optional<AttemptEnd> cause,
+           const MemoryKills& memory_kills = {});
 
   Launcher& own_;
   RankMeeting& meeting_;
