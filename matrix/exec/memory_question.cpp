@@ -7,10 +7,14 @@
 #include <map>
 #include <unordered_map>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "matrix/base/contract_error.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/base/json_parse.hpp"
 #include "matrix/contract/document/text_writer.hpp"
 #include "matrix/exec/driver_path.hpp"
@@ -24,14 +28,33 @@ namespace {
 constexpr std::chrono::seconds kTimeout{30};
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
+constexpr const char* kQuestionName = "reprobench-requests-";
+
+// Questions of processes that were killed. A question is locked while its owner lives, so no other's is taken away.
+void remove_abandoned_questions(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(kQuestionName)) continue;
+    const FileDescriptor file(open(entry->path().c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status {};
+    if (!file.is_open() || fstat(file.get(), &status) != 0) continue;
+    if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    unlink(entry->path().c_str());
+  }
+}
+
 // A file of this process alone, gone with its owner.
 class QuestionFile {
  public:
   explicit QuestionFile(const nlohmann::json& requests) {
-    std::string path = (std::filesystem::temp_directory_path() / "reprobench-requests-XXXXXX").string();
-    const int descriptor = mkstemp(path.data());
-    if (descriptor < 0) return;
-    close(descriptor);
+    const std::filesystem::path folder = std::filesystem::temp_directory_path();
+    remove_abandoned_questions(folder);
+    std::string path = (folder / (std::string(kQuestionName) + "XXXXXX")).string();
+    lock_ = FileDescriptor(mkostemp(path.data(), O_CLOEXEC));
+    struct stat status {};
+    // Another process that looked before it was locked has removed it: the question is not answered then.
+    if (!lock_.is_open() || flock(lock_.get(), LOCK_EX) != 0 || fstat(lock_.get(), &status) != 0) return;
+    if (status.st_nlink == 0) return;
     path_ = path;
     std::ofstream(path_) << requests.dump();
   }
@@ -45,6 +68,7 @@ class QuestionFile {
 
  private:
   std::filesystem::path path_;
+  FileDescriptor lock_;
 };
 
 AttemptMemory unanswered(std::string why) {

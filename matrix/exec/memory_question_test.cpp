@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "ci/catch.hpp"
@@ -37,6 +39,23 @@ TEST_CASE("every question to a worker is a request that it can read", "[exec]") 
   std::filesystem::remove(kept);
   CHECK(questions.size() == 1);  // how long a training is, and where it is stopped, does not matter
   for (const nlohmann::json& question : questions) CHECK_NOTHROW(request_from_json(question));
+}
+
+TEST_CASE("#41: a question that a killed process left is removed by the next, and one that is being asked is not",
+          "[exec]") {
+  const auto folder = std::filesystem::temp_directory_path();
+  const auto left = folder / ("reprobench-requests-left" + std::to_string(getpid()));
+  const auto asked = folder / ("reprobench-requests-asked" + std::to_string(getpid()));
+  std::ofstream(left) << "[]";
+  const int owner = open(asked.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  REQUIRE(flock(owner, LOCK_EX) == 0);
+  WorkerCommand worker;
+  worker.command = {"/bin/false"};
+  predicted_needs({planned(20, 0).cell.request}, worker);
+  CHECK_FALSE(std::filesystem::exists(left));
+  CHECK(std::filesystem::exists(asked));
+  close(owner);
+  std::filesystem::remove(asked);
 }
 
 TEST_CASE("of a stack that is not installed nobody knows what its cells take", "[exec]") {
