@@ -16,10 +16,10 @@
 namespace reprobench {
 namespace {
 
-// A run of somebody else, named by its folder, is reported and not taken in.
+// A run of somebody else, named by its folder, is reported and not taken in. A store that cannot be looked at is no
+// other store: that throws.
 bool is_of_store(const std::filesystem::path& folder, const std::filesystem::path& store) {
-  std::error_code none;
-  return std::filesystem::equivalent(folder.parent_path(), store / "runs", none);
+  return std::filesystem::exists(store / "runs") && std::filesystem::equivalent(folder.parent_path(), store / "runs");
 }
 
 }  // namespace
