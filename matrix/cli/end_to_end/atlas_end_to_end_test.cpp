@@ -77,6 +77,77 @@ TEST_CASE("a stack whose result is not what its own order gives is called a defe
              Contains("the order in which the measured side adds is known, and element 0 of its"));
 }
 
+// `compare --orders` of two stacks; the first one's worker behaves so.
+SubprocessResult compare_orders(const Workplace& place, const std::string& measured,
+                                std::vector<std::string> more = {}) {
+  std::ofstream(place / "mine.yaml") << "schema: 1\nname: mine\ncalls:\n  - {call: 'exp(f32[N, 8])', with: [{N: 2}, "
+                                        "{N: 3}]}\n";
+  std::vector<std::string> words = {"compare",           "torch-2.9.0-cu128",
+                                    "torch-2.8.0-cu128", "--orders",
+                                    "--calls",           place / "mine.yaml",
+                                    "--worker",          "torch-2.9.0-cu128=" + kFakeWorker + " --do " + measured,
+                                    "--worker",          "torch-2.8.0-cu128=" + kFakeWorker + " --do ok"};
+  words.insert(words.end(), more.begin(), more.end());
+  return ask(place, words);
+}
+
+TEST_CASE("two stacks by their orders now: what changed, what did not, and what nobody knows", "[e2e]") {
+  const Workplace place;
+  const auto same = compare_orders(place, "ok");
+  INFO(same.err << same.out);
+  CHECK(same.exit_code == 0);
+  CHECK_THAT(same.out, Contains("orders of summation: torch-2.9.0-cu128 against torch-2.8.0-cu128; 2 calls") &&
+                           Contains("  exp 2\n") && Contains("orders: 0 other, 2 the same, 0 not known (exit 0)"));
+  const auto other = compare_orders(place, "ok_other_bits");
+  CHECK(other.exit_code == 1);
+  CHECK_THAT(other.out, Contains("computed by: not known: nothing was seen of what ran\n  exp(f32[3, 8])  output.0\n"
+                                 "    1 chain of 2, fused #") &&
+                            Contains("orders: 1 other, 1 the same, 0 not known (exit 1)"));
+  const auto unknown = compare_orders(place, "order_unknown");
+  CHECK(unknown.exit_code == 3);
+  CHECK_THAT(unknown.out, Contains("2 are not known:\n  2 x exp: it is no sum of these terms\n"));
+  const auto changed = compare_orders(place, "ok_other_bits", {"--only-changed"});
+  CHECK_THAT(changed.out, Contains("exp(f32[3, 8])") && !Contains("add in one order"));
+}
+
+TEST_CASE("a result that its own order does not give is no known order, though both sides have its bits", "[e2e]") {
+  const Workplace place;
+  const auto broken = compare_orders(place, "own_order_broken");
+  INFO(broken.err << broken.out);
+  CHECK(broken.exit_code == 3);
+  CHECK_THAT(broken.out, Contains("2 x exp: element 0 of its own result is not what its order gives"));
+}
+
+TEST_CASE("a stack that crashes has no orders, and nothing is called the same", "[e2e]") {
+  const Workplace place;
+  const auto crashed = compare_orders(place, "crash=11");
+  INFO(crashed.err << crashed.out);
+  CHECK(crashed.exit_code == 3);
+  CHECK_THAT(crashed.out, Contains("torch-2.9.0-cu128 has no records: crash") && Contains("0 the same"));
+}
+
+TEST_CASE("orders of two stacks as a document are an atlas of two columns", "[e2e]") {
+  const Workplace place;
+  const auto asked = compare_orders(place, "ok_other_bits", {"--json", "--knob-a", "threads=2"});
+  INFO(asked.err << asked.out);
+  CHECK(asked.exit_code == 1);
+  const auto document = nlohmann::json::parse(asked.out);
+  CHECK(document.at("schema") == "reprobench/atlas");
+  CHECK(document.at("columns").size() == 2);
+  CHECK_THAT(document.dump(), Contains("torch-2.9.0-cu128 threads=2"));
+}
+
+TEST_CASE("orders are asked of two stacks, and of nothing else at the same time", "[e2e]") {
+  const Workplace place;
+  CHECK(call(with_calls(place, place.run_command("orders", "ok"))).exit_code == 3);
+  const auto of_run = ask(place, {"compare", "--orders"});
+  CHECK(of_run.exit_code == 2);
+  CHECK_THAT(of_run.err, Contains("reprobench atlas RUN --orders"));
+  CHECK(ask(place, {"compare", "a.safetensors", "b.safetensors", "--orders"}).exit_code == 2);
+  CHECK(compare_orders(place, "ok", {"--explain"}).exit_code == 2);
+  CHECK(ask(place, {"compare", "--calls", place / "mine.yaml"}).exit_code == 2);
+}
+
 TEST_CASE("a run that asked for no orders says which matrix does", "[e2e]") {
   const Workplace place;
   call(with_calls(place, place.run_command("operators", "ok")));

@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/compared_calls.hpp"
+#include "matrix/cli/compared_orders.hpp"
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/text/atlas_text.hpp"
 #include "matrix/cli/text/compared_words.hpp"
 #include "matrix/cli/text/comparison_text.hpp"
+#include "matrix/cli/text/order_changes_text.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/own_file_options.hpp"
@@ -44,6 +46,8 @@ struct CompareOptions {
     settings.later_steps = kUsualLaterSteps;
     return settings;
   }();
+  bool orders = false;
+  std::string calls_file;  // of `orders`
   bool trajectory = false;
   int members = 8;
   int seeds = 0;
@@ -90,6 +94,7 @@ class Comparer {
     for (const auto& [kind, _] : options_.workload.own_files) {
       if (!is_stacks_) throw UsageError(kind->option() + " trains anew, so it needs two stacks");
     }
+    if (options_.orders) return compare_orders_of_stacks();
     if (options_.seeds > 0 && !is_stacks_) throw UsageError("--seeds trains anew, so it needs two stacks");
     ComparedParts parts = stored_parts();
     StoredPairs& found = parts.trainings;
@@ -122,6 +127,29 @@ class Comparer {
   ComparedParts stored_parts() const {
     if (is_stacks_) return {};
     return is_run_ ? parts_within_run(measured_) : parts_of_runs(measured_, expected_);
+  }
+
+  ExitCode compare_orders_of_stacks() {
+    if (!is_stacks_) {
+      throw UsageError("--orders makes calls anew, so it needs two stacks; of a run: reprobench atlas RUN --orders");
+    }
+    const OrderSide measured{options_.measured, options_.workload.measured_knobs};
+    const OrderSide expected{options_.expected, options_.workload.expected_knobs};
+    ReplayHost replay_host(project_, workers_for({}), options_.keep);
+    terminal_.log("reading orders of summation on both stacks\n");
+    const ComparedOrders compared =
+        compare_orders(measured, expected, options_.calls_file, project_, replay_host.replays());
+    const auto changes = order_changes(compared.atlas, compared.measured, compared.expected);
+    const ExitCode code = exit_code_of(word_of(changes));
+    const std::string last_line = fmt::format("{} (exit {})\n", order_count_text(changes), static_cast<int>(code));
+    if (options_.json) {
+      terminal_.out_document(to_json(compared.atlas));
+      terminal_.log(last_line);
+      return code;
+    }
+    terminal_.out(order_changes_text(compared.atlas, compared.measured, compared.expected, options_.only_changed) +
+                  last_line);
+    return code;
   }
 
   std::map<std::string, WorkerCommand> workers_for(const std::vector<SidePair>& pairs) const {
@@ -227,6 +255,9 @@ ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured) != is_tensor_file(options.expected)) {
     throw UsageError("a .safetensors file can only be compared with another");
   }
+  if (options.orders && is_tensor_file(options.measured)) {
+    throw UsageError("--orders makes calls anew, so it needs two stacks");
+  }
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
   for (const auto& [kind, path] : options.own_files) options.workload.own_files.emplace_back(kind, kind->read(path));
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
@@ -241,7 +272,9 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.footer(
       app.get_footer() +
       "\nOf compare: 0 every pair is equal, 1 one differs by what --fail-on says, 3 one cannot be compared: a cell\n"
-      "crashed, is missing or was not judged.");
+      "crashed, is missing or was not judged. With --orders: 0 every output adds in one order on both, 1 one in "
+      "another,\n"
+      "3 an order is not known.");
   app.add_option("measured", options->measured,
                  "Run id or directory, with :CELL for one cell; cell of the newest run by slug, id or beginning of "
                  "the id; stack; .safetensors file; default: the newest run. A run or cell alone: against its "
@@ -250,6 +283,12 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("expected", options->expected, "What A is compared with, of the same sort")->type_name("B");
   app.add_flag("--explain", options->explain.explain,
                "Replay the first difference: operator, element, bits, and whether fp64 calls it rounding");
+  auto* orders = app.add_flag("--orders", options->orders,
+                              "Of two stacks: which calls add up in another order, which in one; by library");
+  app.add_option("--calls", options->calls_file,
+                 "Of --orders: calls of your own, a file as those in suites/operators; default: its sums.yaml")
+      ->type_name("FILE")
+      ->needs(orders);
   app.add_flag("--trajectory", options->trajectory,
                "Judge how far apart the runs drift by an ensemble of B with one weight moved by 1 ulp");
   app.add_option("--members", options->members, "Of that ensemble")->check(CLI::Range(2, 256))->capture_default_str();
@@ -290,6 +329,9 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_flag("--only-changed", options->only_changed, "Leave out pairs with equal bits");
   app.add_flag("--json", options->json,
                "One JSON document (schema: comparison, comparisons, atlas or snapshot_comparison)");
+  for (const char* question : {"--explain", "--trajectory", "--seeds", "--fail-on", "--model", "--preset", "--steps"}) {
+    orders->excludes(app.get_option(question));
+  }
   return [options, &context] { return compare(*options, context); };
 }
 

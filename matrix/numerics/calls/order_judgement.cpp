@@ -69,6 +69,12 @@ OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected
           fmt::format("{}: both sides add in one order ({}), and their bits differ", output, order_name(measured))};
 }
 
+std::string why_no_order(const CallOrder& order) {
+  const std::string why = why_not(order);
+  if (!why.empty() || order.not_replayed == 0) return why;
+  return fmt::format("element {} of its own result is not what its order gives", *order.first_not_replayed);
+}
+
 std::string order_name(const CallOrder& order) {
   if (!order.is_known()) return "";
   const auto largest = std::ranges::max_element(order.classes, {}, &OrderClass::elements);

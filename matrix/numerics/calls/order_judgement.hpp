@@ -43,6 +43,10 @@ struct Description<OrderJudgement> {
 OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected, const std::string& output,
                             std::int64_t elements);
 
+// Why an order counts for nothing: it is not known, it cannot be read, or its own side's result is not what it gives.
+// Empty: it counts.
+std::string why_no_order(const CallOrder& order);
+
 // "2 chains of 128, fused, then their sum #3f9c1e0a". Equal names are equal orders. Several classes of elements have
 // one name, which shows the largest class. Empty if the order is not known.
 std::string order_name(const CallOrder& order);

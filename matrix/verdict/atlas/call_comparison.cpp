@@ -9,6 +9,7 @@
 #include "matrix/contract/declared_call.hpp"
 #include "matrix/numerics/calls/order_judgement.hpp"
 #include "matrix/stats/error_budget.hpp"
+#include "matrix/verdict/atlas/call_library.hpp"
 
 namespace reprobench {
 namespace {
@@ -105,7 +106,9 @@ CallComparison with_word(CallWord word, std::string why) { return {word, std::mo
 std::vector<OrderName> orders_of(const CallRecord& call) {
   std::vector<OrderName> orders;
   for (const CallOutput& output : call.outputs) {
-    if (output.order) orders.push_back({output.name, order_name(*output.order), output.order->problem});
+    if (!output.order) continue;
+    const std::string problem = why_no_order(*output.order);
+    orders.push_back({output.name, problem.empty() ? order_name(*output.order) : "", problem});
   }
   return orders;
 }
@@ -152,6 +155,11 @@ CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasur
   if (comparison.differing.empty() && ours.repeats == theirs.repeats) comparison.word = CallWord::equal;
   comparison.proven = comparison.proven && comparison.word == CallWord::rounding;
   comparison.orders = orders_of(ours);
+  if (!comparison.orders.empty()) {
+    const CallLibrary library = library_of(*measured);
+    comparison.library = library.name;
+    comparison.library_unknown = library.unknown;
+  }
   return comparison;
 }
 

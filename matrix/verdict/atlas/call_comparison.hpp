@@ -54,6 +54,10 @@ struct CallComparison {
   // same, and replaying either gives its result to the bit.
   bool proven = false;
   std::vector<OrderName> orders = {};  // of this side, where they were asked for
+  // Which library computed it on this side, where orders were asked for; else why that is not known. For pages alone:
+  // the document does not have it.
+  std::string library = {};
+  std::string library_unknown = {};
 };
 
 template <>
