@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "matrix/contract/probe.hpp"
+#include "matrix/host/detect_host.hpp"
+#include "matrix/inquiry/kept_orders.hpp"
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/spec/files/call_list.hpp"
 
@@ -38,6 +40,42 @@ void tell_apart(OperatorAtlas& atlas, std::size_t measured, std::size_t expected
   atlas.columns[expected].name += " (B)";
 }
 
+struct AskedSide {
+  std::string purpose;
+  CellRequest request;
+  KeptOrders kept;
+};
+
+// One attempt a side, with what is kept of the calls that nobody has to make.
+std::vector<AttemptRecord> probe_missing(std::vector<AskedSide>& asked, Replays& replays) {
+  std::vector<ReplayTask> tasks;
+  std::vector<std::size_t> sides;
+  std::vector<AttemptRecord> attempts(asked.size());
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const std::vector<std::string>& calls = asked[i].request.workload.calls;
+    ReplayTask task{asked[i].purpose, asked[i].request};
+    task.request.workload.calls = asked[i].kept.missing(calls);
+    if (task.request.workload.calls.empty()) {
+      attempts[i].end = AttemptEnd::completed;
+      attempts[i].lead().result = asked[i].kept.with_kept(nullptr, calls);
+      continue;
+    }
+    tasks.push_back(std::move(task));
+    sides.push_back(i);
+  }
+  if (tasks.empty()) return attempts;
+  std::vector<ReplayOutcome> outcomes = replays.run_to_any_end(tasks);
+  for (std::size_t k = 0; k < sides.size(); ++k) {
+    AskedSide& side = asked[sides[k]];
+    AttemptRecord& attempt = attempts[sides[k]] = std::move(outcomes[k].attempt);
+    if (attempt.end != AttemptEnd::completed || !attempt.lead().result) continue;
+    const CellResult probed = *attempt.lead().result;
+    attempt.lead().result = side.kept.with_kept(&probed, side.request.workload.calls);
+    side.kept.keep(probed);
+  }
+  return attempts;
+}
+
 }  // namespace
 
 CellRequest orders_request(const OrderSide& side, const std::string& calls_file, const Project& project) {
@@ -52,30 +90,38 @@ CellRequest orders_request(const OrderSide& side, const std::string& calls_file,
 }
 
 ComparedOrders compare_orders(const OrderSide& measured, const OrderSide& expected, const std::string& calls_file,
-                              const Project& project, Replays& replays) {
+                              const Project& project, const std::map<std::string, WorkerCommand>& workers,
+                              Replays& replays) {
   const std::array<const OrderSide*, 2> sides{&measured, &expected};
   RunRecord run;
-  std::vector<ReplayTask> tasks;
+  std::vector<AskedSide> asked;
   const auto stacks = project.stacks();
+  const HostFacts host = detect_host();
   for (const OrderSide* side : sides) {
     const std::string purpose = side == &measured ? "orders-a" : "orders-b";
     const CellRequest request = orders_request(*side, calls_file, project);
-    tasks.push_back({purpose, request});
+    asked.push_back({purpose, request, KeptOrders(workers.at(side->stack), request, host)});
     run.plan.cells.push_back(planned_cell(request, purpose, coordinates_of(request, sides)));
     run.plan.declared[side->stack] = stacks.at(side->stack).components;
   }
   run.plan.cells.front().cell.reference_cell_id = run.plan.cells.back().cell.request.cell_id;
-  std::vector<ReplayOutcome> outcomes = replays.run_to_any_end(tasks);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    run.cells.push_back({run.plan.cells[i].cell.request.cell_id, {std::move(outcomes[i].attempt)}});
+  std::vector<AttemptRecord> attempts = probe_missing(asked, replays);
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    run.cells.push_back({run.plan.cells[i].cell.request.cell_id, {std::move(attempts[i])}});
   }
-  ComparedOrders compared{*operator_atlas(run)};
+  ComparedOrders compared;
+  compared.atlas = *operator_atlas(run);
   const auto column_of = [&](const CellRecord& cell) {
     return static_cast<std::size_t>(std::ranges::find(compared.atlas.columns, cell.cell_id, &AtlasColumn::cell_id) -
                                     compared.atlas.columns.begin());
   };
   compared.measured = column_of(run.cells.front());
   compared.expected = column_of(run.cells.back());
+  for (const AskedSide& side : asked) {
+    const std::string& problem = side.kept.problem();
+    const bool is_new = std::ranges::find(compared.left_aside, problem) == compared.left_aside.end();
+    if (!problem.empty() && is_new) compared.left_aside.push_back(problem);
+  }
   tell_apart(compared.atlas, compared.measured, compared.expected);
   return compared;
 }

@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDigestLetters = 64;
 
-// Who would answer: the command, its variables, and the program as the file system knows it. The folder is named by
-// the worker's sources already; a program that was put in its place has another size or time. Empty: there is none.
-std::string digest_of(const WorkerCommand& worker) {
+}  // namespace
+
+std::string answering_worker(const WorkerCommand& worker) {
   std::error_code missing;
   const fs::path program = worker.command.empty() ? "" : worker.command.front();
   const auto size_bytes = fs::file_size(program, missing);
@@ -35,11 +35,9 @@ std::string digest_of(const WorkerCommand& worker) {
   return sha256_of_text(text);
 }
 
-}  // namespace
-
 KeptPredictions::KeptPredictions(const WorkerCommand& worker) {
   if (worker.kept_answers.empty()) return;
-  worker_ = digest_of(worker);
+  worker_ = answering_worker(worker);
   if (worker_.empty()) return;
   file_ = worker.kept_answers / kFileName;
   read();

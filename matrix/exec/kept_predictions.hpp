@@ -12,6 +12,10 @@
 
 namespace reprobench {
 
+// Who would answer: the command, its variables, and the program as the file system knows it. The folder is named by
+// the worker's sources already; a program that was put in its place has another size or time. Empty: there is none.
+std::string answering_worker(const WorkerCommand& worker);
+
 class KeptPredictions {
  public:
   // If a worker's answers are not kept, there are none, and none is written.

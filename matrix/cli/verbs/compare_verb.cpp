@@ -135,10 +135,12 @@ class Comparer {
     }
     const OrderSide measured{options_.measured, options_.workload.measured_knobs};
     const OrderSide expected{options_.expected, options_.workload.expected_knobs};
-    ReplayHost replay_host(project_, workers_for({}), options_.keep);
+    const std::map<std::string, WorkerCommand> workers = workers_for({});
+    ReplayHost replay_host(project_, workers, options_.keep);
     terminal_.log("reading orders of summation on both stacks\n");
     const ComparedOrders compared =
-        compare_orders(measured, expected, options_.calls_file, project_, replay_host.replays());
+        compare_orders(measured, expected, options_.calls_file, project_, workers, replay_host.replays());
+    for (const std::string& problem : compared.left_aside) terminal_.error(problem + "\n");
     const auto changes = order_changes(compared.atlas, compared.measured, compared.expected);
     const ExitCode code = exit_code_of(word_of(changes));
     const std::string last_line = fmt::format("{} (exit {})\n", order_count_text(changes), static_cast<int>(code));
