@@ -10,12 +10,6 @@
 namespace reprobench {
 namespace {
 
-// A stack could not be timed: the point is untestable.
-class NoTime : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 double time_of(const CellRequest& request, const AttemptRecord& attempt) {
   std::vector<double> times_ns;
   if (request.workload.is_probe()) {
@@ -135,17 +129,22 @@ std::vector<SideDifference> BitsQuestion::components_between(const std::string& 
   return components;
 }
 
-double SpeedQuestion::time_ns(const std::string& stack, std::string& workload_digest) {
-  const BisectedStack& here = scene_.stacks.at(stack);
+StackTime time_on(const BisectScene& scene, const std::string& stack) {
+  const BisectedStack& here = scene.stacks.at(stack);
   if (!here.why_not.empty()) throw NoTime(here.why_not);
-  CellRequest request = scene_.request;
+  CellRequest request = scene.request;
   request.stack = stack;
   request.trace = TraceLevel::step;
-  run_.insert(stack);
-  const BisectedAttempts made = scene_.stacks.run({request});
+  const BisectedAttempts made = scene.stacks.run({request});
   if (!made.why_not.empty()) throw NoTime(made.why_not);
-  workload_digest = made.attempts.front().lead().result->workload_digest;
-  return time_of(request, made.attempts.front());
+  return {time_of(request, made.attempts.front()), made.attempts.front().lead().result->workload_digest};
+}
+
+double SpeedQuestion::time_ns(const std::string& stack, std::string& workload_digest) {
+  if (scene_.stacks.at(stack).why_not.empty()) run_.insert(stack);
+  const StackTime taken = time_on(scene_, stack);
+  workload_digest = taken.workload_digest;
+  return taken.time_ns;
 }
 
 // One after the other, A B and B A by turns, so that a drift of the machine favours neither.

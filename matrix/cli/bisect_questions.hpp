@@ -3,6 +3,7 @@
 #pragma once
 
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,22 @@ class BitsQuestion {
   std::set<std::string> forgotten_;
   std::set<std::string> run_;
 };
+
+// The time of one fresh process.
+struct StackTime {
+  double time_ns = 0;
+  std::string workload_digest;
+};
+
+// A stack could not be timed; the text says why, in one sentence.
+class NoTime : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Runs the request on the stack once, without digests of tensors, and returns the median of its step times. Throws
+// NoTime, ReplayInterrupted and StoreError.
+StackTime time_on(const BisectScene& scene, const std::string& stack);
 
 class SpeedQuestion {
  public:

@@ -4,11 +4,13 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/declared_hybrids.hpp"
 #include "matrix/provision/hybrid/hybrid_site.hpp"
 #include "matrix/provision/library_search.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -61,6 +63,28 @@ bool have_hybrids(const Project& project, const std::string& good, const std::st
       return false;
     }
   });
+}
+
+void require_exchangeable(const Project& project, const std::string& a, const std::string& b,
+                          const std::string& component) {
+  const SiteSource of_a = installed_source(project, a);
+  const SiteSource of_b = installed_source(project, b);
+  const std::vector<std::string> names = exchangeable(of_a, of_b);
+  if (std::ranges::find(names, component) != names.end()) return;
+  const std::string differing =
+      names.empty() ? "they differ in none that both have" : fmt::format("they differ in {}", fmt::join(names, ", "));
+  const bool a_has_it = of_a.parts.contains(component);
+  const bool b_has_it = of_b.parts.contains(component);
+  if (a_has_it && b_has_it) {
+    throw UsageError(fmt::format("{} is the same in {} and {}, and explains nothing; {}", component, a, b, differing));
+  }
+  if (a_has_it || b_has_it) {
+    throw UsageError(
+        fmt::format("only {} has {}, which goes where torch goes; {}", a_has_it ? a : b, component, differing));
+  }
+  std::vector<std::string> known;
+  for (const auto& [name, part] : of_a.parts) known.push_back(name);
+  throw UsageError(fmt::format("{}; {}", unknown_name("component", component, known), differing));
 }
 
 HybridMixes::HybridMixes(const Project& project, BisectedStacks& stacks, std::string good, std::string bad)

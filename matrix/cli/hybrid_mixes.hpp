@@ -13,6 +13,10 @@ namespace reprobench {
 // Whether these two have mixes: both are of wheels and installed, and every file belongs to a package.
 bool have_hybrids(const Project& project, const std::string& good, const std::string& bad);
 
+// Throws UsageError unless this component of both, stacks of wheels, can be exchanged and is not the same in both.
+void require_exchangeable(const Project& project, const std::string& a, const std::string& b,
+                          const std::string& component);
+
 class HybridMixes : public ComponentMixes {
  public:
   // Throws UsageError if an end is not of wheels, and ProvisionError if it is not installed.

@@ -14,6 +14,7 @@
 #include "matrix/image/inspection.hpp"
 #include "matrix/inquiry/bisect/bisect_document.hpp"
 #include "matrix/inquiry/bisect/bisect_journal.hpp"
+#include "matrix/inquiry/bisect/component_alone.hpp"
 #include "matrix/inquiry/bisect/component_document.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
@@ -65,6 +66,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"attestation", document_text<Attestation>},
     {"batch_fit", document_text<BatchFit>},
     {"bisect", document_text<BisectDocument>},
+    {"component_alone", document_text<ComponentAlone>},
     {"component_bisect", document_text<ComponentBisectDocument>},
     {"bisect_record", document_text<BisectRecord>},
     {"capability", document_text<Capability>},

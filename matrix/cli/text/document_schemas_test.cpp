@@ -12,6 +12,7 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/inquiry/bisect/component_alone.hpp"
 #include "matrix/inquiry/bisect/component_document.hpp"
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest/selftest.hpp"
@@ -79,6 +80,19 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   components.components = {{"torch", {{"libc10.so", "d388"}}, {}}};
   components.answers = {answer};
   write("component_bisect.json", written(components).dump());
+  const PairEffect effect{"step 3", RatioInterval{1.02, 1.01, 1.03, 9}};
+  ComponentAlone alone;
+  alone.component = "torch";
+  alone.measured = "a";
+  alone.expected = "b";
+  alone.mix = "a-with-torch-of-b";
+  alone.workload = "mlp/base";
+  alone.alone = alone.whole = effect;
+  alone.rest = PairEffect{};
+  alone.bits = AloneWord::explains;
+  alone.time = AloneWord::in_part;
+  alone.sentence = "torch alone: it is.";
+  write("component_alone.json", written(alone).dump());
   Envelope envelope;
   envelope.members = 4;
   envelope.points = {{1, 1e-9}, {2, std::numeric_limits<double>::quiet_NaN()}};

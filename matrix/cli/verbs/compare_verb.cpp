@@ -15,6 +15,7 @@
 #include "matrix/cli/text/comparison_text.hpp"
 #include "matrix/cli/text/order_changes_text.hpp"
 #include "matrix/cli/text/progress.hpp"
+#include "matrix/cli/verbs/compare_only.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/own_file_options.hpp"
 #include "matrix/cli/verbs/verb.hpp"
@@ -52,6 +53,8 @@ struct CompareOptions {
   int members = 8;
   int seeds = 0;
   FailOn fail_on = FailOn::any;
+  std::string only;  // component
+  double margin_percent = 5;
   bool keep = false;
   bool only_changed = false;
   bool json = false;
@@ -253,6 +256,14 @@ class Comparer {
   HostFacts host_ = detect_host();
 };
 
+// What `--only` has no answer for is refused, not passed over.
+void require_no_other_question(const CLI::App& app) {
+  for (const char* other : {"--explain", "--trajectory", "--members", "--seeds", "--batches", "--states", "--later",
+                            "--knob-a", "--knob-b", "--worker", "--fail-on", "--keep", "--only-changed"}) {
+    if (app.count(other) > 0) throw UsageError(fmt::format("--only excludes {}", other));
+  }
+}
+
 ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured) != is_tensor_file(options.expected)) {
     throw UsageError("a .safetensors file can only be compared with another");
@@ -264,6 +275,12 @@ ExitCode compare(CompareOptions options, Context& context) {
   for (const auto& [kind, path] : options.own_files) options.workload.own_files.emplace_back(kind, kind->read(path));
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
+  if (!options.only.empty()) {
+    if (options.expected.empty()) throw UsageError("--only needs two stacks: of A with the component of B");
+    return compare_only(
+        {options.measured, options.expected, options.only, options.workload, options.margin_percent, options.json},
+        context);
+  }
   return Comparer(options, context).run();
 }
 
@@ -275,8 +292,8 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
       app.get_footer() +
       "\nOf compare: 0 every pair is equal, 1 one differs by what --fail-on says, 3 one cannot be compared: a cell\n"
       "crashed, is missing or was not judged. With --orders: 0 every output adds in one order on both, 1 one in "
-      "another,\n"
-      "3 an order is not known.");
+      "another,\n3 an order is not known. With --only: 0 the component changes neither bits nor time, 1 it changes one "
+      "of them,\n3 it is not known, or noise leaves open whether that explains how A and B differ.");
   app.add_option("measured", options->measured,
                  "Run id or directory, with :CELL for one cell; cell of the newest run by slug, id or beginning of "
                  "the id; stack; .safetensors file; default: the newest run. A run or cell alone: against its "
@@ -329,12 +346,27 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
       ->type_name("any|another_computation|defect");
   app.add_flag("--keep", options->keep, "Keep the replays: states, operator calls, tensors");
   app.add_flag("--only-changed", options->only_changed, "Leave out pairs with equal bits");
+  CLI::Option* only =
+      app.add_option("--only", options->only,
+                     "Of two stacks of wheels: what does this component of B change in A by itself, in bits and in "
+                     "step time? Does that explain how A and B differ? By a hybrid, as `stack swap` makes it; with "
+                     "--model to --knob and --json alone")
+          ->type_name("COMPONENT");
+  app.add_option("--margin", options->margin_percent,
+                 "Of --only: step times that differ by less percent are equal; 0: times are not asked")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->needs(only)
+      ->capture_default_str();
   app.add_flag("--json", options->json,
-               "One JSON document (schema: comparison, comparisons, atlas or snapshot_comparison)");
-  for (const char* question : {"--explain", "--trajectory", "--seeds", "--fail-on", "--model", "--preset", "--steps"}) {
+               "One JSON document (schema: comparison, comparisons, component_alone, atlas or snapshot_comparison)");
+  for (const char* question :
+       {"--explain", "--trajectory", "--seeds", "--fail-on", "--model", "--preset", "--steps", "--only"}) {
     orders->excludes(app.get_option(question));
   }
-  return [options, &context] { return compare(*options, context); };
+  return [options, &app, &context] {
+    if (!options->only.empty()) require_no_other_question(app);
+    return compare(*options, context);
+  };
 }
 
 }  // namespace reprobench

@@ -33,6 +33,10 @@ struct SwapPlace : SmallProject {
     words.insert(words.begin(), {"--good", "old", "--bad", "new", "--call", "relu(f32[4])"});
     return said_by(&declare_bisect, store(), std::move(words));
   }
+  Said only(Texts words) const {
+    words.insert(words.begin(), {"new", "old", "--only"});
+    return said_by(&declare_compare, store(), std::move(words));
+  }
   std::filesystem::path hybrids() const { return hybrids_folder(project().stacks_home()); }
 };
 
@@ -100,6 +104,34 @@ TEST_CASE("a file that lies here is an image, unless a stack is called so", "[cl
   CHECK_THROWS_WITH(asked("old.tar"), Contains("an image is held against another image"));
   CHECK_THROWS_WITH(asked("none.tar"), Contains("there is no stack `none.tar`"));
   std::filesystem::current_path(before);
+}
+
+TEST_CASE("what compare cannot ask of one component is refused before anything runs", "[cli]") {
+  const SwapPlace place;
+  CHECK_THROWS_WITH(place.only({"cudnn"}), "there is no component `cudnn`; there is torch; they differ in torch");
+  CHECK_THROWS_WITH(place.only({"torhc"}), Contains("did you mean `torch`?"));
+  CHECK_THROWS_WITH(said_by(&declare_compare, place.store(), {"new", "new", "--only", "torch"}),
+                    "torch is the same in new and new, and explains nothing; they differ in none that both have");
+  CHECK_THROWS_WITH(said_by(&declare_compare, place.store(), {"new", "debian", "--only", "torch"}),
+                    Contains("debian is not a stack of wheels"));
+  CHECK_THROWS_WITH(said_by(&declare_compare, place.store(), {"new", "--only", "torch"}),
+                    Contains("--only needs two stacks"));
+  CHECK_THROWS_WITH(place.only({"torch", "--explain"}), "--only excludes --explain");
+  CHECK_THROWS_WITH(place.only({"torch", "--worker", "new=x"}), "--only excludes --worker");
+  // The rule, because the text in their place is no library.
+  CHECK_THROWS_WITH(place.only({"torch"}), Contains("its libraries may not meet") && Contains("cannot be read"));
+  CHECK_FALSE(std::filesystem::exists(place.hybrids()));
+  CHECK(place.project().stacks().size() == 3);
+}
+
+TEST_CASE("a component that only one of both has is not exchanged by itself", "[cli]") {
+  const SwapPlace place;
+  const auto site = place.project().stack_store().find(place.project().stacks().at("new")).folder / "site";
+  written_file(site / "nvidia/lib/libmore.so.1", "more");
+  written_file(site / "nvidia_more-1.0.dist-info/METADATA", "Name: nvidia-more-cu12\nVersion: 1.0\n");
+  written_file(site / "nvidia_more-1.0.dist-info/RECORD",
+               "nvidia/lib/libmore.so.1,,\nnvidia_more-1.0.dist-info/RECORD,,\nnvidia_more-1.0.dist-info/METADATA,,\n");
+  CHECK_THROWS_WITH(place.only({"more"}), "only new has more, which goes where torch goes; they differ in torch");
 }
 
 TEST_CASE("between neighbours the components are asked about, unless an axis is given", "[cli][process][bisect]") {
