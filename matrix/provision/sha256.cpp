@@ -13,10 +13,12 @@
 namespace reprobench {
 namespace {
 
+// By its path below the root.
 bool is_part_of_the_program(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return !name.ends_with("_test.cpp") && !name.ends_with("_bench.cpp") && !name.ends_with("_fuzz.cpp") &&
-         !name.ends_with(".md");
+  const auto lies_in = [&](const char* folder) { return std::find(file.begin(), file.end(), folder) != file.end(); };
+  return !lies_in("schema") && !lies_in("testdata") && !name.ends_with("_test.cpp") && !name.ends_with("_bench.cpp") &&
+         !name.ends_with("_fuzz.cpp") && !name.ends_with(".md");
 }
 
 }  // namespace
@@ -50,8 +52,8 @@ std::string sha256_of_sources(const std::filesystem::path& root, const std::vect
   for (const std::string& folder : folders) {
     if (!std::filesystem::exists(root / folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      if (!entry.is_regular_file() || !is_part_of_the_program(entry.path())) continue;
-      names.push_back(entry.path().lexically_relative(root).generic_string());
+      const std::filesystem::path name = entry.path().lexically_relative(root);
+      if (entry.is_regular_file() && is_part_of_the_program(name)) names.push_back(name.generic_string());
     }
   }
   std::sort(names.begin(), names.end());

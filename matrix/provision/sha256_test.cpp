@@ -30,6 +30,8 @@ TEST_CASE("the digest of sources follows content and names, but not tests", "[pr
   const std::string first = sha256_of_sources(folder.path(), {"worker", "models"});
   write_file(folder.path() / "worker/main_test.cpp", "a test");
   write_file(folder.path() / "worker/README.md", "a page");
+  write_file(folder.path() / "worker/schema/result.schema.json", "{}");
+  write_file(folder.path() / "worker/testdata/2.0/result.json", "{}");
   CHECK(sha256_of_sources(folder.path(), {"worker", "models"}) == first);
   write_file(folder.path() / "worker/main.cpp", "int main() { }");
   const std::string edited = sha256_of_sources(folder.path(), {"worker", "models"});

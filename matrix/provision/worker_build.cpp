@@ -124,8 +124,12 @@ Compiler find_compiler() {
   return {.path = path, .version = result.out.substr(0, result.out.find('\n'))};
 }
 
+std::vector<std::string> worker_source_folders() {
+  return {"suites/worker", "models", "kernels", "matrix/base", "matrix/contract", "matrix/orders"};
+}
+
 std::string worker_sources_digest(const std::filesystem::path& source_root) {
-  return sha256_of_sources(source_root, {"suites/worker", "models", "kernels", "matrix/base", "matrix/contract"});
+  return sha256_of_sources(source_root, worker_source_folders());
 }
 
 std::string find_runtime_problem(const std::filesystem::path& program, const Compiler& compiler) {

@@ -17,7 +17,8 @@ struct Compiler {
 
 Compiler find_compiler();
 
-// Digest of the sources of a worker.
+// The folders below the root of which a worker is compiled, and their digest: a worker of other sources is built again.
+std::vector<std::string> worker_source_folders();
 std::string worker_sources_digest(const std::filesystem::path& source_root);
 
 struct WorkerBuild {

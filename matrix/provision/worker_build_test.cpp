@@ -1,6 +1,9 @@
 #include "matrix/provision/worker_build.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
@@ -20,6 +23,33 @@ TEST_CASE("the share of a build is read from Ninja's and Make's lines", "[provis
   CHECK(build_fraction("[") < 0);
   CHECK(build_fraction("[7") < 0);
   CHECK(build_fraction("[7/0] x") < 0);
+}
+
+TEST_CASE("whatever a worker's sources include is in the digest of its sources", "[provision]") {
+  const std::filesystem::path root = REPROBENCH_SOURCE_ROOT;
+  const std::vector<std::string> folders = worker_source_folders();
+  int seen = 0;
+  for (const std::string& folder : folders) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension();
+      const std::string stem = entry.path().stem();
+      if ((extension != ".cpp" && extension != ".hpp") || stem.ends_with("_test") || stem.ends_with("_bench") ||
+          stem.ends_with("_fuzz") || stem.ends_with("_fixture")) {
+        continue;
+      }
+      std::ifstream source(entry.path());
+      for (std::string line; std::getline(source, line);) {
+        if (!line.starts_with("#include \"")) continue;
+        const std::string included = line.substr(10, line.rfind('"') - 10);
+        if (!std::filesystem::exists(root / included)) continue;  // it is generated
+        INFO(entry.path() << " includes " << included);
+        CHECK(std::any_of(folders.begin(), folders.end(),
+                          [&](const std::string& one) { return included.starts_with(one + "/"); }));
+        ++seen;
+      }
+    }
+  }
+  CHECK(seen > 500);
 }
 
 TEST_CASE("a compiler that links its own C++ runtime into programs is named, with what to do", "[provision]") {
