@@ -15,9 +15,9 @@ std::string to_base64url(const Sha256Digest& digest);
 // Throws ProvisionError if the file cannot be read.
 std::string sha256_of_file(const std::filesystem::path& file);
 
-// SHA-256 over relative name and content of every regular file below `root`/`folders`, except tests, benchmarks, Markdown
-// and what lies in a folder `schema` or `testdata`, in order of name. Equal digests mean that a build of these sources gives the same program. Folders that do
-// not exist count as empty.
+// SHA-256 over relative name and content of every regular file below `root`/`folders`, except tests, benchmarks,
+// Markdown and what lies in a folder `schema` or `testdata`, in order of name. Equal digests mean that a build of these
+// sources gives the same program. Folders that do not exist count as empty.
 std::string sha256_of_sources(const std::filesystem::path& root, const std::vector<std::string>& folders);
 
 }  // namespace reprobench
