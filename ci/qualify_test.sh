@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `qualify` on two images with real PyTorch wheels: a verdict that names both digests, attempts that really ran inside, the same
-# image on both sides undecided, images that cannot be run refused before anything starts, and no process left behind a killed
-# coordinator.
+# `qualify` on two images with real PyTorch wheels: a verdict that names both digests, attempts that really ran inside, a bisect that
+# says torch, the same image on both sides undecided, images that cannot be run refused before anything starts, and no process left
+# behind a killed coordinator.
 #
 #   ci/qualify_test.sh REPROBENCH [CANDIDATE_STACK REFERENCE_STACK]    # both installed in $REPROBENCH_STACKS
 #
@@ -45,6 +45,11 @@ image() {
 }
 image "$candidate" candidate
 image "$reference" reference
+# Two of another package's cuDNN, which this PyTorch does not load: named, and no reason to stop.
+for number in 1 2; do
+  mkdir -p "$work/candidate/opt/vendor$number"
+  cc -shared -nostdlib -x c /dev/null -Wl,-soname,libcudnn_ops.so.9 -Wl,--build-id=0x0$number -o "$work/candidate/opt/vendor$number/libcudnn_ops.so.9"
+done
 
 # qualify NAME CANDIDATE REFERENCE ARGUMENT...: what is said in NAME.out and NAME.err, the exit code in `code`.
 qualify() {
@@ -104,6 +109,7 @@ echo "qualify: a worker built after $SECONDS s"
 rm -f "$work/candidate/usr/bin/sh" "$work/candidate/usr/bin/dash" "$work/candidate/usr/bin/bash"
 qualify pair "$work/candidate" "$work/reference" --matrix "$work/matrix.yaml" --out "$work/pair"
 [ "$code" -eq 0 ] || { cat "$work/pair.out" "$work/pair.err" >&2; fail "two images end with $code"; }
+said pair 'another libcudnn_ops.so.9 than /opt/vendor1/'
 python3 - "$work/pair" <<'PYTHON'
 import glob, hashlib, json, os, sys
 run = sys.argv[1]
@@ -133,6 +139,14 @@ for other in "$work/reference" "$work/candidate --at 2100-01-01T00:00:00Z" "$wor
   verify $other || code=$?
   [ "$code" -eq 1 ] || { cat "$work/verified" >&2; fail "verify of $other ends with $code"; }
 done
+# What changed a layer norm between the two: torch, alone where no other library of theirs differs. The workers are there already.
+"$reprobench" --store "$work/store" bisect --good "$work/reference" --bad "$work/candidate" \
+  --call 'native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)' --json >"$work/bisect.json" 2>"$work/bisect.txt" ||
+  { cat "$work/bisect.txt" >&2; fail "a bisect of two images gives no answer"; }
+blamed=$(python3 -c 'import json, sys; a = json.load(open(sys.argv[1]))["answers"][0]; print(a["word"], sorted(c["component"] for e in a["culprits"] for c in e["components"]))' "$work/bisect.json")
+[[ $blamed == "found "*"'torch'"* ]] || fail "a bisect of two images says: $blamed"
+echo "qualify: $blamed after $SECONDS s"
+
 # One byte of any file, and it is another image.
 motd=$work/candidate/etc/issue
 cp "$motd" "$work/issue"

@@ -266,7 +266,21 @@ class SoftwareFinder {
           fmt::format("another {}{}; the loader takes {}{}", library.name, in_brackets(library.version),
                       found->second->path, in_brackets(found->second->version)));
     }
+    check_copies_that_none_takes(taken);
     check_folder_of_cudnn(taken);
+  }
+
+  // A PyTorch without GPUs takes no cuDNN, but another program of the image may take either of two that differ.
+  void check_copies_that_none_takes(const std::map<std::string, const ImageLibrary*>& taken) {
+    std::map<std::string, const ImageLibrary*> first;
+    for (const ImageLibrary& library : software_.libraries) {
+      if (library.component.empty() || taken.count(library.name) > 0) continue;
+      const ImageLibrary& known = *first.try_emplace(library.name, &library).first->second;
+      if (known.identity == library.identity) continue;
+      add(FindingSeverity::warn, "second-copy", library.path,
+          fmt::format("another {}{} than {}{}; PyTorch takes neither by itself", library.name,
+                      in_brackets(library.version), known.path, in_brackets(known.version)));
+    }
   }
 
   // Inside the environment of PyTorch a copy is an accident that a preloaded library or an import order turns into the

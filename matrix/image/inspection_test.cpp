@@ -137,6 +137,20 @@ TEST_CASE("another cuDNN in the environment fails, one of the system beside it i
   CHECK(codes(same.inspect()) == Codes{});
 }
 
+TEST_CASE("two cuDNN of an image whose PyTorch takes none are named", "[image]") {
+  const LinkedLibrary own{"libcudnn_adv.so.9", {}, "", false, "0x00aa"};
+  const LinkedLibrary other{"libcudnn_adv.so.9", {}, "", false, "0x00bb"};
+  const Root planted;  // no library needs this name
+  link_library(planted.root() / "opt/a/libcudnn_adv.so.9", own);
+  CHECK(codes(planted.inspect()) == Codes{});
+  link_library(planted.root() / "opt/b/libcudnn_adv.so.9", own);
+  CHECK(codes(planted.inspect()) == Codes{});
+  link_library(planted.root() / "opt/c/libcudnn_adv.so.9", other);
+  const Inspection inspection = planted.inspect();
+  CHECK(codes(inspection) == Codes{"warn second-copy /opt/c/libcudnn_adv.so.9"});
+  CHECK(inspection.word == InspectionWord::warned);
+}
+
 TEST_CASE("LD_LIBRARY_PATH is followed as the loader does", "[image]") {
   Root root;
   link_library(root.root() / "opt/other/libcudnn.so.9", {"libcudnn.so.9", {}, "", false, "0x00aa"});
