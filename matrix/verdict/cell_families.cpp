@@ -1,5 +1,6 @@
 #include "matrix/verdict/cell_families.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/reason.hpp"
+#include "matrix/verdict/check.hpp"
 
 namespace reprobench {
 
@@ -100,6 +102,20 @@ const PlannedCell* CellFamilies::on_cpu(const Cell& cell) const {
 const PlannedCell* CellFamilies::on_one_rank(const Cell& cell) const {
   const auto found = on_one_rank_.find(apart_from_layout(cell));
   return found == on_one_rank_.end() ? nullptr : found->second;
+}
+
+std::vector<const PlannedCell*> CellFamilies::compared_with(const Cell& cell) const {
+  std::vector<const PlannedCell*> cells;
+  const auto add = [&](const PlannedCell* other) {
+    if (other != nullptr && std::ranges::find(cells, other) == cells.end()) cells.push_back(other);
+  };
+  for (const CellThreshold& threshold : cell.thresholds) {
+    const Against against = opposite_of(threshold);
+    if (against == Against::one_rank && is_another_layout(cell)) add(on_one_rank(cell));
+    if (against == Against::one_share && cell.request.world_size > 1) add(of_one_share(cell));
+    if (against == Against::on_cpu && !is_cpu(cell)) add(on_cpu(cell));
+  }
+  return cells;
 }
 
 }  // namespace reprobench

@@ -36,6 +36,9 @@ class CellFamilies {
   // none.
   const PlannedCell* of_one_share(const Cell& cell) const;
 
+  // All of these, but for its seeds, with which a threshold of the cell compares it.
+  std::vector<const PlannedCell*> compared_with(const Cell& cell) const;
+
  private:
   using Key = std::pair<Coordinates, KnobValues>;  // of what the cells of a family have in common
 

@@ -102,6 +102,27 @@ TEST_CASE("the processes of an outer launcher are the ranks, and all leave with 
   }
 }
 
+TEST_CASE("#41: the cell on one rank that a joined cell is compared with runs on the first process", "[e2e][join]") {
+  const Launch launch(2);
+  std::ofstream(launch.place / "joined.yaml")
+      << "schema: 1\nname: joined\nsuites: [parallel]\naxes: {stack: [torch-2.9.0-cu128], device: [cpu], world_size: "
+         "[1, 2], accumulate: [1, 2]}\nexclude: [{where: \"workload != mlp or world_size == 1 and accumulate == 1 or "
+         "world_size == 2 and accumulate == 2\"}]\n";
+  for (const SubprocessResult& result : launch.run("lockstep", {0, 1})) {
+    INFO(result.err);
+    CHECK(result.exit_code == 3);  // the fake worker says nothing of state in memory, which the suite asks for
+  }
+  const auto verdict = launch.place.verdict();
+  REQUIRE(verdict["cells"].size() == 2);
+  CHECK(verdict["cells"][0]["outcome"] == "passed");
+  CHECK(verdict["cells"][1]["coordinates"]["world_size"] == "2");
+  const auto& checks = verdict["cells"][1]["checks"];
+  const auto layout =
+      std::ranges::find(checks, "numerics.layout_mismatches", [](const auto& c) { return c["metric"]; });
+  REQUIRE(layout != checks.end());
+  CHECK((*layout)["status"] == "passed");
+}
+
 TEST_CASE("a rank of an outer launcher that fails is named, and every process says so by its exit code",
           "[e2e][join]") {
   const auto [behaviour, reason, words] = GENERATE(table<std::string, std::string, std::string>({

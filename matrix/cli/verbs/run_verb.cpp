@@ -30,6 +30,7 @@
 #include "matrix/exec/ranks/rank_meeting.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/record/run_identity.hpp"
+#include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {
@@ -79,11 +80,22 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
   }
 }
 
-// Nothing: every cell that is to run has as many ranks as the outer launcher started processes.
+// Every cell that is to run has as many ranks as the outer launcher started processes, or is one that such a cell is
+// compared with: the same on one rank, which the first of those processes runs.
 void require_ranks(const Plan& plan, int ranks) {
+  const CellFamilies families(plan);
+  std::set<std::string_view> compared;
+  for (const PlannedCell& planned : plan.cells) {
+    if (planned.skip || planned.cell.request.world_size != ranks) continue;
+    for (const PlannedCell* other : families.compared_with(planned.cell)) {
+      compared.insert(other->cell.request.cell_id);
+      if (other->cell.reference_cell_id) compared.insert(*other->cell.reference_cell_id);
+    }
+  }
   for (const PlannedCell& planned : plan.cells) {
     const CellRequest& request = planned.cell.request;
-    if (planned.skip || request.world_size == ranks) continue;
+    const bool is_compared = request.world_size == 1 && compared.contains(request.cell_id);
+    if (planned.skip || request.world_size == ranks || is_compared) continue;
     throw UsageError(
         fmt::format("--join: {} has world_size {}, and the outer launcher started {} ranks; choose cells "
                     "with --cell or --filter (what they are compared with runs too)",

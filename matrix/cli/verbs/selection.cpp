@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/files/call_list.hpp"
 #include "matrix/spec/nearest_name.hpp"
+#include "matrix/verdict/cell_families.hpp"
 
 namespace reprobench {
 namespace {
@@ -47,15 +49,27 @@ class Selection {
   Selector filter_;
 };
 
-// A check against the reference needs the reference's cell; a reference has none of its own.
-std::unordered_set<std::string_view> with_references(const std::vector<PlannedCell>& cells,
-                                                     const Selection& selection) {
+// Ids of the selected cells, and of all cells with which a check of any of them compares it: the reference, the same
+// training on one rank.
+std::unordered_set<std::string_view> with_references(const Plan& plan, const Selection& selection) {
   std::unordered_set<std::string_view> ids;
-  ids.reserve(cells.size());
-  for (const PlannedCell& planned : cells) {
-    if (!selection.takes(planned.cell)) continue;
-    ids.insert(planned.cell.request.cell_id);
-    if (planned.cell.reference_cell_id) ids.insert(*planned.cell.reference_cell_id);
+  ids.reserve(plan.cells.size());
+  std::vector<const PlannedCell*> added;
+  const auto add = [&](const PlannedCell& planned) {
+    if (ids.insert(planned.cell.request.cell_id).second) added.push_back(&planned);
+  };
+  for (const PlannedCell& planned : plan.cells) {
+    if (selection.takes(planned.cell)) add(planned);
+  }
+  const CellFamilies families(plan);
+  std::unordered_map<std::string_view, const PlannedCell*> by_id;
+  for (const PlannedCell& planned : plan.cells) by_id.emplace(planned.cell.request.cell_id, &planned);
+  for (std::size_t i = 0; i < added.size(); ++i) {
+    const Cell& cell = added[i]->cell;
+    if (cell.reference_cell_id) {
+      if (const auto found = by_id.find(*cell.reference_cell_id); found != by_id.end()) add(*found->second);
+    }
+    for (const PlannedCell* other : families.compared_with(cell)) add(*other);
   }
   return ids;
 }
@@ -242,7 +256,7 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
       ->required()
       ->type_name("FILE");
   verb.add_option("--cell", options.cells,
-                  "Only this cell (id, prefix of at least 4 digits, or slug) and its reference")
+                  "Only this cell (id, prefix of at least 4 digits, or slug) and what it is compared with")
       ->type_name("ID");
   verb.add_option("--filter", options.filter,
                   "Only cells for which this holds: \"device == cpu and precision != fp32\"")
@@ -287,7 +301,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   check_values(options, plan.cells);
   plan.request = request_of(options, as_written, suites);
   const bool is_part = !plan.request.selected_by.empty();
-  const auto ids = is_part ? with_references(plan.cells, selection) : std::unordered_set<std::string_view>();
+  const auto ids = is_part ? with_references(plan, selection) : std::unordered_set<std::string_view>();
   const std::string left_out = fmt::format("left out by {}", fmt::join(plan.request.selected_by, " "));
   for (PlannedCell& planned : plan.cells) {
     if (is_part && !ids.contains(planned.cell.request.cell_id)) {

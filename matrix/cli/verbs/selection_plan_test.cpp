@@ -114,6 +114,31 @@ TEST_CASE("each option selects by its coordinate, and brings the reference along
   }
 }
 
+TEST_CASE("#41: a cell on two ranks brings along the one on one rank that a check holds it against, and references",
+          "[cli]") {
+  Planned planned;
+  const auto add_suite = [&](const std::string& thresholds) {
+    planned.project.add_suite(
+        "short",
+        "schema: 1\nname: short\ndescription: d\nworkloads: [{model: mlp, preset: base, steps: 6, "
+        "batch_size: 32}]\ntrace: step\nrepeat: 1\ntimeout: 5m\n"
+        "thresholds:\n  numerics.final_loss: {max: 9}\n" +
+            thresholds);
+  };
+  planned.options.matrix = written_file(
+      planned.project / "layouts.yaml",
+      "schema: 1\nname: small\nsuites: [short]\naxes:\n  stack: [new, old]\n  device: [cpu]\n  world_size: [1, 2]\n"
+      "  accumulate: [1, 2]\nreference: {stack: old}\n");
+  planned.options.filter = "stack == new and world_size == 2 and accumulate == 1";
+  add_suite("  numerics.layout_mismatches: {max: 0}\n");
+  const Texts ranks = {"short-mlp-new-cpu-world_size-2-accumulate-1", "short-mlp-old-cpu-world_size-2-accumulate-1"};
+  const Texts all = {"short-mlp-new-cpu-accumulate-2", "short-mlp-new-cpu-world_size-2-accumulate-1",
+                     "short-mlp-old-cpu-accumulate-2", "short-mlp-old-cpu-world_size-2-accumulate-1"};
+  CHECK(planned.selected() == all);
+  add_suite("");
+  CHECK(planned.selected() == ranks);
+}
+
 TEST_CASE("a cell that was left out says by which options, and keeps its place", "[cli]") {
   Planned planned;
   planned.options.workloads = {"mlp"};

@@ -19,8 +19,9 @@ constexpr milliseconds kMomentForShepherd{10'000};  // beyond the grace, for one
 }  // namespace
 
 AttemptHandle JoinedLauncher::start(const LaunchRequest& request) {
-  if (static_cast<int>(request.ranks.size()) != meeting_.ranks()) {
-    throw std::invalid_argument(fmt::format("{} ranks for {} processes", request.ranks.size(), meeting_.ranks()));
+  const auto ranks = static_cast<int>(request.ranks.size());
+  if (ranks != 1 && ranks != meeting_.ranks()) {
+    throw std::invalid_argument(fmt::format("{} ranks for {} processes", ranks, meeting_.ranks()));
   }
   for (int rank = 1; rank < meeting_.ranks(); ++rank) {
     if (meeting_.other(rank).is_open()) continue;
