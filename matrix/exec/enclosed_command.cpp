@@ -18,6 +18,16 @@ void add_if_named(std::vector<fs::path>& paths, const std::string& path) {
 
 }  // namespace
 
+Enclosure host_enclosure(const fs::path& shepherd) {
+  Enclosure enclosure{
+      .program = shepherd.parent_path() / "reprobench-enclosure", .shepherd = shepherd, .root = {}, .readable = {}};
+  // Debian chooses between libraries of one name by links to /etc/alternatives.
+  for (const char* path : {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives"}) {
+    if (fs::exists(path)) enclosure.readable.emplace_back(path);
+  }
+  return enclosure;
+}
+
 EnclosedPaths paths_of_rank(const CellRequest& request, const fs::path& rank_folder) {
   EnclosedPaths paths;
   paths.writable = {rank_folder.parent_path()};
@@ -36,7 +46,8 @@ EnclosedPaths paths_of_rank(const CellRequest& request, const fs::path& rank_fol
 
 std::vector<std::string> enclosed_command(const Enclosure& enclosure, const EnclosedPaths& paths, int network_of,
                                           const std::vector<std::string>& command) {
-  std::vector<std::string> enclosed = {enclosure.program.string(), "--root", enclosure.root.string()};
+  std::vector<std::string> enclosed = {enclosure.program.string()};
+  if (!enclosure.root.empty()) enclosed.insert(enclosed.end(), {"--root", enclosure.root.string()});
   add(enclosed, "--read", {enclosure.shepherd});
   add(enclosed, "--read", enclosure.readable);
   add(enclosed, "--read", paths.readable);

@@ -1,5 +1,6 @@
-// How a worker is started inside an image: `reprobench-enclosure` comes before its command, with the paths of this host
-// that the command names. They have the same names inside, so that requests and results need no translation.
+// How a worker is started inside an image, or where it sees of this host only what it needs: `reprobench-enclosure`
+// comes before its command, with the paths of this host that the command names. They have the same names inside, so
+// that requests and results need no translation.
 #pragma once
 
 #include <filesystem>
@@ -15,9 +16,13 @@ namespace reprobench {
 struct Enclosure {
   std::filesystem::path program;                // reprobench-enclosure
   std::filesystem::path shepherd;               // PID 1 inside
-  std::filesystem::path root;                   // the image, unpacked
+  std::filesystem::path root;                   // the image, unpacked; empty: no image
   std::vector<std::filesystem::path> readable;  // for every command: the worker's folder, data
 };
+
+// Without an image: the programs and libraries of this host, read-only. Nothing else of it, no home folder and no
+// configuration but the loader's. `shepherd` has the program of the enclosure beside it.
+Enclosure host_enclosure(const std::filesystem::path& shepherd);
 
 // Further paths of this host that one command needs.
 struct EnclosedPaths {

@@ -41,6 +41,19 @@ TEST_CASE("a rank may write to its attempt and read every file that its request 
                                 "/files/one.safetensors", "/files/two.safetensors", "/other/state", "/other/values"});
 }
 
+TEST_CASE("an enclosure without an image has programs and libraries of this host and nothing else of it", "[exec]") {
+  const Enclosure enclosure = host_enclosure("/opt/bin/shepherd");
+  CHECK(enclosure.program == "/opt/bin/reprobench-enclosure");
+  CHECK(enclosure.shepherd == "/opt/bin/shepherd");
+  CHECK(enclosure.root.empty());
+  for (const std::filesystem::path& path : enclosure.readable) {
+    const bool is_known = path == "/usr" || path == "/bin" || path == "/lib" || path == "/lib64" ||
+                          path == "/etc/ld.so.cache" || path == "/etc/alternatives";
+    CHECK(is_known);
+  }
+  CHECK(enclosed_command(enclosure, {}, 0, {"/w"})[1] == "--read");  // no --root
+}
+
 TEST_CASE("a helper is enclosed with the shepherd before it, and without an image it stays as it is", "[exec]") {
   SubprocessOptions options;
   enclose(options, std::nullopt, {});

@@ -57,7 +57,7 @@ struct WorkerCommand {
   std::vector<std::string> command;                // {"/…/reprobench-worker"}; "run" and request.json are appended
   std::vector<std::string> arguments;              // after them, for example {"--data", "/…/data"}; absolute paths
   std::map<std::string, std::string> environment;  // of the stack; the knobs' variables are added
-  std::optional<Enclosure> enclosure = {};         // the image it runs inside; nothing: on this host itself
+  std::optional<Enclosure> enclosure = {};         // what it runs inside; nothing: on this host itself
   std::filesystem::path kept_answers = {};         // folder of its answers about memory; empty: it is asked each time
 };
 

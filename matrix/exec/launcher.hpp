@@ -23,7 +23,7 @@ struct RankLaunch {
   std::filesystem::path folder;                    // the rank's; it has request.json, and the worker starts in it
   std::vector<std::string> command;                // worker binary and arguments; their paths are absolute
   std::map<std::string, std::string> environment;  // complete: built from empty
-  std::optional<Enclosure> enclosure{};            // the image it runs inside; nothing: on this host itself
+  std::optional<Enclosure> enclosure{};            // what it runs inside; nothing: on this host itself
 };
 
 // One attempt: process trees that start, and are stopped, together.

@@ -26,6 +26,7 @@ struct RunOptions {
   std::string join;  // an outer launcher whose processes are the ranks; empty: we start them
   double join_wait_s = 60;
   double diagnose_for_s = 1800;
+  bool untrusted = false;  // the matrix may be anybody's (cli/untrusted_run.hpp)
   bool dry_run = false;
   bool json = false;
   bool no_report = false;

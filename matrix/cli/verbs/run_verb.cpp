@@ -18,6 +18,7 @@
 #include "matrix/cli/text/plan_text.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/verdict_text.hpp"
+#include "matrix/cli/untrusted_run.hpp"
 #include "matrix/cli/verbs/run_options.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/worker_commands.hpp"
@@ -104,10 +105,17 @@ void require_ranks(const Plan& plan, int ranks) {
 }
 
 // Each process of an outer launcher would make an enclosure of its own, with a network that is no other rank's.
-void require_no_image(const std::map<std::string, WorkerCommand>& workers) {
+void require_no_enclosure(const std::map<std::string, WorkerCommand>& workers) {
   for (const auto& [stack, worker] : workers) {
-    if (worker.enclosure) throw UsageError(fmt::format("--join: {} runs inside an image", stack));
+    if (worker.enclosure) throw UsageError(fmt::format("--join: {} runs inside an image or --untrusted", stack));
   }
+}
+
+// Before the first of them is asked anything.
+void keep_untrusted_apart(const Plan& plan, std::map<std::string, WorkerCommand>& workers, const Project& project) {
+  require_modest(plan);
+  require_own_stacks(stacks_to_run(plan), project);
+  enclose_workers(workers, project);
 }
 
 // `meeting`: of the ranks that an outer launcher started; null: we start them.
@@ -118,7 +126,8 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   const auto given = given_workers(options.workers);
   require_known_stacks(given, project);
   if (options.dry_run) {
-    const auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
+    auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
+    if (options.untrusted) keep_untrusted_apart(selected.plan, workers, project);
     terminal.log(fit_into_host_memory(selected.plan, workers).note);
     plan_table(selected.plan, terminal, [&](std::string_view part) { terminal.out(part); });
     return ExitCode::passed;
@@ -127,13 +136,17 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   PlanRequest& request = selected.plan.request;
   for (const auto& [stack, worker] : given) request.changed_by.push_back("--worker " + stack);
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
-  const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
+  auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
+  if (options.untrusted) {
+    request.overrides.emplace_back("--untrusted");
+    keep_untrusted_apart(selected.plan, workers, project);
+  }
   for (const auto& [stack, image] : options.images) selected.plan.images.emplace(stack, image.planned);
   if (!options.images.empty()) require_pair_of_images(selected.plan);
   selected.plan.installed = installed_libraries(stacks_to_run(selected.plan), project);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
   if (meeting != nullptr) {
-    require_no_image(workers);
+    require_no_enclosure(workers);
     require_ranks(selected.plan, meeting->ranks());
     meeting->gather(patience(options));
   }
@@ -274,6 +287,11 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 1000000));
   app.add_option("--worker", options->workers, "Run a stack's cells with this command instead of its installed worker")
       ->type_name("STACK=COMMAND");
+  app.add_flag(
+         "--untrusted", options->untrusted,
+         "For a matrix of somebody else: workers have no network, see this host's libraries, their stack and their "
+         "data alone, and write to their attempt; on CPUs, within bounds of cells, repeats and time")
+      ->excludes("--trust");
   app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
   app.add_option("--join", options->join,
                  "Run the ranks as the processes that torchrun or srun started, which all run this command")

@@ -1,9 +1,11 @@
 // reprobench-enclosure: runs a command inside the unpacked root of an image, on this host and without an engine.
 //
-//   reprobench-enclosure --root ROOT [--read PATH]... [--write PATH]... [--network-of PID] [--shm BYTES] -- COMMAND...
+//   reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] [--shm BYTES] --
+//   COMMAND...
 //
 // COMMAND is PID 1 of a PID namespace: its end ends everything inside. `/` is the image, read-only, with a /proc, /dev,
-// /tmp of its own and of the host only the PATHs, at the same places. There is no network but the loopback, which ranks
+// /tmp of its own and of the host only the PATHs, at the same places. Without --root there is no image, so that the
+// PATHs are all that the command sees. There is no network but the loopback, which ranks
 // of one attempt share (`--network-of`: a process of this program that is the first of them), and no capability.
 // Descriptors and variables go through. As root no user namespace is needed; others get one.
 //
@@ -33,9 +35,10 @@ namespace {
 
 constexpr int kUsage = 64;  // of sysexits.h: EX_USAGE, EX_OSERR
 constexpr int kSystemError = 71;
+constexpr const char* kAnyFolder = "/usr";  // of the host: where the new root is mounted for a moment
 
 struct Enclosing {
-  std::string root;
+  std::string root;  // empty: no image
   std::vector<HostPath> of_host;
   pid_t network_of = 0;
   std::int64_t shared_memory_bytes = std::int64_t{1} << 30;
@@ -86,12 +89,13 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
     }
   }
   enclosing.command = argv + optind;
-  return !enclosing.root.empty() && enclosing.root != "/" && *enclosing.command != nullptr;
+  return enclosing.root != "/" && *enclosing.command != nullptr;
 }
 
 // `parent_fd` ends with the process outside, whose end this one must not outlive.
 [[noreturn]] void become_command(const Enclosing& enclosing, const Spine& spine, int parent_fd) {
-  std::string problem = enter_spine(enclosing.root, spine, enclosing.shared_memory_bytes);
+  const std::string root = enclosing.root.empty() ? kAnyFolder : enclosing.root;
+  std::string problem = enter_spine(root, spine, enclosing.shared_memory_bytes);
   if (problem.empty()) problem = give_up_privileges();
   if (!problem.empty()) end_with(problem);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -117,7 +121,9 @@ int wait_for(pid_t inside) {
 
 int enclose(const Enclosing& enclosing) {
   setsid();  // not where it leads a group already
-  const auto entries_of = [&](const std::string& folder) { return entries_of_folder(enclosing.root, folder); };
+  const auto entries_of = [&](const std::string& folder) {
+    return enclosing.root.empty() ? std::vector<SpineEntry>() : entries_of_folder(enclosing.root, folder);
+  };
   const Spine spine = plan_spine(entries_of, enclosing.of_host);
   if (!spine.problem.empty()) end_with(spine.problem);
   if (const std::string problem = leave_namespaces(enclosing.network_of); !problem.empty()) end_with(problem);
@@ -142,7 +148,7 @@ int main(int argc, char** argv) {
   reprobench::Enclosing enclosing;
   if (!reprobench::read_arguments(argc, argv, enclosing)) {
     fprintf(stderr,
-            "usage: reprobench-enclosure --root ROOT [--read PATH]... [--write PATH]... [--network-of PID] "
+            "usage: reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] "
             "[--shm BYTES] -- COMMAND...\n");
     return reprobench::kUsage;
   }

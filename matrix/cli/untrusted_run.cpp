@@ -1,0 +1,94 @@
+#include "matrix/cli/untrusted_run.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostCells = 1'000;
+constexpr int kMostRepeatsOfCell = 100;
+constexpr std::chrono::hours kLongest{1};
+
+// Why what lies there may be another's work; empty if it may not.
+std::string not_own(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return fmt::format("{} cannot be looked at", path.string());
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return fmt::format("{} belongs to user {}", path.string(), status.st_uid);
+  }
+  const bool is_of_own_group = status.st_gid == getegid() || status.st_gid == 0;  // a group of one user's own is common
+  const mode_t others = is_of_own_group ? S_IWOTH : S_IWGRP | S_IWOTH;
+  if ((status.st_mode & others) != 0) return fmt::format("others may write to {}", path.string());
+  return "";
+}
+
+}  // namespace
+
+void require_modest(const Plan& plan) {
+  std::size_t cells = 0;
+  for (const PlannedCell& planned : plan.cells) {
+    if (planned.skip) continue;
+    ++cells;
+    const Cell& cell = planned.cell;
+    if (cell.request.device != "cpu") {
+      throw UsageError(fmt::format(
+          "--untrusted: {} needs a GPU, and none is handed to such a worker; choose with --device cpu", cell.slug));
+    }
+    if (cell.limits.total > kLongest) {
+      throw UsageError(fmt::format("--untrusted: {} may take {} s an attempt, and at most {} s are allowed", cell.slug,
+                                   std::chrono::duration_cast<std::chrono::seconds>(cell.limits.total).count(),
+                                   std::chrono::duration_cast<std::chrono::seconds>(kLongest).count()));
+    }
+    if (const int most = std::max(cell.repeat, cell.max_repeat); most > kMostRepeatsOfCell) {
+      throw UsageError(fmt::format("--untrusted: {} asks for up to {} repeats, and at most {} are allowed", cell.slug,
+                                   most, kMostRepeatsOfCell));
+    }
+  }
+  if (cells > kMostCells) {
+    throw UsageError(fmt::format("--untrusted: {} cells are to run, and at most {} are allowed; choose with --filter",
+                                 cells, kMostCells));
+  }
+}
+
+void require_own_stacks(const std::set<std::string>& stacks, const Project& project) {
+  const StackStore store = project.stack_store();
+  const StackFiles files = project.stack_files();
+  for (const std::string& name : stacks) {
+    const auto spec = files.stacks.find(name);
+    if (spec == files.stacks.end()) continue;
+    const InstalledStack stack = store.find(spec->second);
+    if (!stack.complete || stack.worker.empty()) continue;  // said where its worker is asked for
+    for (const fs::path& path : {project.stacks_home(), stack.folder, stack.worker.parent_path(), stack.worker}) {
+      if (const std::string problem = not_own(path); !problem.empty()) {
+        throw UsageError(fmt::format("--untrusted: {}: {}", name, problem));
+      }
+    }
+  }
+}
+
+void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project) {
+  const StackFiles files = project.stack_files();
+  for (auto& [name, worker] : workers) {
+    worker.kept_answers.clear();
+    if (worker.enclosure) continue;
+    worker.enclosure = host_enclosure(project.shepherd());
+    std::vector<fs::path>& readable = worker.enclosure->readable;
+    const auto add = [&](const fs::path& path) {
+      if (fs::exists(path)) readable.push_back(path);
+    };
+    add(fs::path(worker.command.front()).parent_path());
+    add(project.data());
+    add(project.stacks_home());  // the wheels, and for a hybrid those of other stacks
+    const auto spec = files.stacks.find(name);
+    if (spec == files.stacks.end()) continue;
+    for (const std::string& folder : spec->second.library_dirs) add(folder);  // an adopted PyTorch's
+  }
+}
+
+}  // namespace reprobench

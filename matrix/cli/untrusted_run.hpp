@@ -1,0 +1,27 @@
+// `run --untrusted`: a matrix that somebody else wrote, such as that of a pull request, is run where it can do no harm.
+// Workers see programs and libraries of this host, their stack and their data, and write to their own attempt alone.
+// There is no network but the loopback.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "matrix/cli/project.hpp"
+#include "matrix/exec/executor.hpp"
+#include "matrix/plan/plan.hpp"
+
+namespace reprobench {
+
+// What one matrix may ask of the host. Throws UsageError for a plan that asks for more, or for a GPU, which no
+// enclosure hands in.
+void require_modest(const Plan& plan);
+
+// Throws UsageError if somebody else than this user or root owns the stack's folder or worker, or may write to them.
+void require_own_stacks(const std::set<std::string>& stacks, const Project& project);
+
+// Encloses the workers that are not inside an image already. Their answers about memory are kept nowhere, because that
+// would be beside the stack.
+void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project);
+
+}  // namespace reprobench

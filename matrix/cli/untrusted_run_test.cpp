@@ -1,0 +1,164 @@
+// What a worker of `run --untrusted` can reach, tried by a worker that reaches for everything; and what such a matrix
+// may ask of the host.
+#include "matrix/cli/untrusted_run.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/cli/verbs/run_verb_fixture.hpp"
+#include "matrix/exec/subprocess.hpp"
+
+namespace reprobench {
+namespace {
+
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+// An enclosure needs root or a user namespace.
+bool is_possible_here() {
+  const fs::path shepherd = fs::path(REPROBENCH_BINARY_DIR) / "reprobench-shepherd";
+  const auto command = enclosed_command(host_enclosure(shepherd), {}, 0, {"/bin/sh", "-c", "exit 0"});
+  return run_subprocess({.command = command}).exit_code == 0;
+}
+
+// A run of a worker that says in each attempt what it could read and write, and then trains as the fake one.
+class CanaryPlace : public RunPlace {
+ public:
+  CanaryPlace() {
+    fs::create_directories(*this / "worker");
+    fs::copy_file(kFake, *this / "worker/reprobench-fake-worker");
+    const std::string script = fmt::format(R"(#!/bin/sh
+if [ "$1" = run ]; then
+  said=$(dirname "$2")/canary
+  echo "has $(grep -c : /proc/net/dev) interfaces, token '$HF_TOKEN'" >"$said"
+  for f in '{0}/secret' /etc/passwd; do [ -e "$f" ] && echo "sees $f" >>"$said"; done
+  for f in '{0}/planted' '{0}/worker/planted' '{1}/planted'; do (echo x >"$f") 2>/dev/null; done
+fi
+exec '{0}/worker/reprobench-fake-worker' "$@"
+)",
+                                           store().parent_path().string(), store().string());
+    written_file(*this / "worker/canary", script, /*is_program=*/true);
+    written_file(*this / "secret", "secret");
+  }
+
+  Said run_canary(const std::vector<std::string>& more) const {
+    std::vector<std::string> words{"--matrix", matrix(), "--no-report"};
+    for (const char* stack : {"new", "old"}) {
+      words.insert(words.end(), {"--worker", fmt::format("{}={} --do ok", stack, (*this / "worker/canary").string())});
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    return say(&declare_run, words);
+  }
+
+  // What its attempts left on this host.
+  std::vector<std::string> planted() const {
+    std::vector<std::string> found;
+    for (const fs::path& path : {*this / "planted", *this / "worker/planted", store() / "planted"}) {
+      if (fs::exists(path)) found.push_back(path);
+    }
+    return found;
+  }
+
+  // Of every attempt, in any order.
+  std::vector<std::string> reached() const {
+    std::vector<std::string> texts;
+    for (const auto& entry : fs::recursive_directory_iterator(run_folder())) {
+      if (entry.path().filename() == "canary") texts.push_back(read_file(entry.path()));
+    }
+    return texts;
+  }
+};
+
+TEST_CASE("#41: an untrusted worker sees no secret, no network and no token, and writes to its attempt alone",
+          "[cli][process]") {
+  if (!is_possible_here()) return;
+  const Setting token("HF_TOKEN", "hf_secret");
+  const CanaryPlace place;
+  const Said said = place.run_canary({"--untrusted"});
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::passed);
+  const auto reached = place.reached();
+  CHECK(reached.size() == 2);
+  for (const std::string& text : reached) CHECK(text == "has 1 interfaces, token ''\n");
+  CHECK(place.planted().empty());
+  const nlohmann::json overrides = place.file("plan.json").at("request").at("overrides");
+  CHECK(std::ranges::count(overrides, nlohmann::json("--untrusted")) == 1);
+}
+
+TEST_CASE("the same worker reaches for what it should not and gets it where the matrix is trusted", "[cli][process]") {
+  const CanaryPlace place;
+  const Said said = place.run_canary({});
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::passed);
+  const auto reached = place.reached();
+  CHECK(reached.size() == 2);
+  for (const std::string& text : reached) {
+    CHECK_THAT(text, Contains("sees " + (place / "secret").string()) && Contains("sees /etc/passwd"));
+  }
+  CHECK(place.planted().size() == 3);
+}
+
+TEST_CASE("#41: an untrusted run takes no code with it, and has ranks of no outer launcher", "[cli]") {
+  const RunPlace place;
+  CHECK_THROWS_WITH(place.run("ok", {"--untrusted", "--trust"}), Contains("excludes"));
+  const std::string matrix =
+      written_file(place / "packaged.yaml",
+                   "schema: 1\nname: small\nsuites: [short]\npackage: x.pt2\naxes:\n  stack: [new]\n  device: [cpu]\n");
+  written_file(place / "x.pt2", "");
+  CHECK_THROWS_WITH(place.run("ok", {"--untrusted"}, matrix), Contains("RB048"));
+}
+
+Plan plan_of(const std::function<void(Cell&)>& change, std::size_t cells = 1) {
+  Plan plan;
+  for (std::size_t i = 0; i < cells; ++i) {
+    PlannedCell& planned = plan.cells.emplace_back();
+    planned.cell.slug = "short-mlp";
+    planned.cell.request.device = "cpu";
+    planned.cell.limits.total = std::chrono::hours(1);
+    planned.cell.repeat = 100;
+    change(planned.cell);
+  }
+  return plan;
+}
+
+TEST_CASE("#41: bounds on cells, repeats, time and devices of an untrusted matrix bind one past each", "[cli]") {
+  const auto none = [](Cell&) {};
+  CHECK_NOTHROW(require_modest(plan_of(none, 1'000)));
+  CHECK_THROWS_WITH(require_modest(plan_of(none, 1'001)),
+                    "--untrusted: 1001 cells are to run, and at most 1000 are allowed; choose with --filter");
+  CHECK_THROWS_WITH(
+      require_modest(plan_of([](Cell& cell) { cell.limits.total = std::chrono::milliseconds(3'600'001); })),
+      "--untrusted: short-mlp may take 3600 s an attempt, and at most 3600 s are allowed");
+  CHECK_THROWS_WITH(require_modest(plan_of([](Cell& cell) { cell.repeat = 101; })),
+                    "--untrusted: short-mlp asks for up to 101 repeats, and at most 100 are allowed");
+  CHECK_THROWS_WITH(require_modest(plan_of([](Cell& cell) { cell.max_repeat = 101; })), Contains("up to 101 repeats"));
+  CHECK_THROWS_WITH(require_modest(plan_of([](Cell& cell) { cell.request.device = "sm_90"; })),
+                    Contains("short-mlp needs a GPU"));
+  Plan skipped = plan_of([](Cell& cell) { cell.request.device = "sm_90"; });
+  skipped.cells.front().skip = Skip{"device-class", "none here"};
+  CHECK_NOTHROW(require_modest(skipped));
+}
+
+TEST_CASE("#41: an untrusted run takes no stack that another user may change", "[cli]") {
+  const SmallProject project;
+  const InstalledStack stack = project.install("new", small_capability());
+  const auto check = [&] { require_own_stacks({"new", "old"}, project.project()); };
+  CHECK_NOTHROW(check());
+  for (const fs::path& path : {stack.worker, stack.worker.parent_path(), stack.folder, stack.folder.parent_path()}) {
+    const fs::perms before = fs::status(path).permissions();
+    fs::permissions(path, before | fs::perms::others_write);
+    CHECK_THROWS_WITH(check(), "--untrusted: new: others may write to " + path.string());
+    fs::permissions(path, before);
+    CHECK_NOTHROW(check());
+    if (geteuid() != 0) continue;
+    REQUIRE(chown(path.c_str(), 12345, getegid()) == 0);
+    CHECK_THROWS_WITH(check(), "--untrusted: new: " + path.string() + " belongs to user 12345");
+    REQUIRE(chown(path.c_str(), 0, 12346) == 0);
+    fs::permissions(path, before | fs::perms::group_write);
+    CHECK_THROWS_WITH(check(), "--untrusted: new: others may write to " + path.string());
+    REQUIRE(chown(path.c_str(), 0, getegid()) == 0);
+    CHECK_NOTHROW(check());
+    fs::permissions(path, before);
+  }
+}
+
+}  // namespace
+}  // namespace reprobench
