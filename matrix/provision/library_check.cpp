@@ -18,6 +18,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
+#include "matrix/provision/store_folders.hpp"
 
 namespace reprobench {
 
@@ -75,10 +76,10 @@ bool may_change_unseen(const HashedLibrary& library) {
   return library.changed_ns > in_ns(now) - kManyTicks_ns;
 }
 
-// Nothing: there is no such file.
-std::optional<HashedLibrary> as_it_lies(const std::filesystem::path& site, const std::string& path) {
+// Nothing: there is no such file. `path` is below `folder`.
+std::optional<HashedLibrary> as_it_lies(const std::filesystem::path& folder, const std::string& path) {
   struct stat status {};
-  if (stat((site / path).c_str(), &status) != 0) return std::nullopt;
+  if (stat((folder / path).c_str(), &status) != 0) return std::nullopt;
   return HashedLibrary{
       path, status.st_size, static_cast<std::int64_t>(status.st_ino), in_ns(status.st_mtim), in_ns(status.st_ctim), "",
       ""};
@@ -107,37 +108,63 @@ void keep(const std::filesystem::path& folder, const HashedLibraries& hashed) {
   }
 }
 
+// Files of a stack's folder against the hashes that they had.
+class FileCheck {
+ public:
+  explicit FileCheck(const std::filesystem::path& folder) : folder_(folder), known_(hashed_before(folder)) {}
+  // Nothing: there is no such file. `since` says when it had this hash: "installed".
+  std::optional<HashedLibrary> check(const std::string& path, const std::string& sha256, const char* since) {
+    std::optional<HashedLibrary> file = as_it_lies(folder_, path);
+    if (!file) {
+      changed_.push_back(fmt::format("{} is missing", (folder_ / path).string()));
+      return std::nullopt;
+    }
+    const auto before = known_.find(path);
+    if (before != known_.end() && before->second.is_as(*file)) {
+      file = before->second;
+    } else {
+      is_new_ = is_new_ || !may_change_unseen(*file);
+      file->sha256 = sha256_of_file(folder_ / path);
+      const auto elf = read_elf_library(folder_ / path);
+      file->build_id = elf ? elf->build_id : "";
+    }
+    if (file->sha256 != sha256) {
+      changed_.push_back(
+          fmt::format("{}: SHA-256 is {}, it was {} when {}", (folder_ / path).string(), file->sha256, sha256, since));
+    }
+    if (!may_change_unseen(*file)) now_.files.push_back(*file);
+    return file;
+  }
+  void keep_new_hashes() const {
+    if (is_new_) keep(folder_, now_);
+  }
+  const std::vector<std::string>& changed() const { return changed_; }
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, HashedLibrary> known_;
+  HashedLibraries now_;
+  std::vector<std::string> changed_;
+  bool is_new_ = false;
+};
+
 }  // namespace
 
-LibraryCheck check_libraries(const std::filesystem::path& folder, const StackManifest& manifest) {
-  const std::filesystem::path site = folder / "site";
-  const auto known = hashed_before(folder);
+LibraryCheck check_libraries(const std::filesystem::path& folder, const StackManifest& manifest,
+                             const std::filesystem::path& worker) {
+  FileCheck files(folder);
   LibraryCheck check;
-  HashedLibraries now;
-  bool is_new = false;
   for (const UnpackedFile& file : manifest.files) {
-    std::optional<HashedLibrary> library = as_it_lies(site, file.path);
-    if (!library) {
-      check.changed.push_back(fmt::format("{} is missing", (site / file.path).string()));
-      continue;
-    }
-    const auto before = known.find(file.path);
-    if (before != known.end() && before->second.is_as(*library)) {
-      library = before->second;
-    } else {
-      is_new = is_new || !may_change_unseen(*library);
-      library->sha256 = sha256_of_file(site / file.path);
-      const auto elf = read_elf_library(site / file.path);
-      library->build_id = elf ? elf->build_id : "";
-    }
-    if (library->sha256 != file.sha256) {
-      check.changed.push_back(fmt::format("{}: SHA-256 is {}, it was {} when installed", (site / file.path).string(),
-                                          library->sha256, file.sha256));
-    }
-    check.installed.libraries.push_back({"site/" + file.path, library->build_id, file.sha256});
-    if (!may_change_unseen(*library)) now.files.push_back(std::move(*library));
+    const std::string path = "site/" + file.path;
+    const std::optional<HashedLibrary> library = files.check(path, file.sha256, "installed");
+    if (library) check.installed.libraries.push_back({path, library->build_id, file.sha256});
   }
-  if (is_new) keep(folder, now);
+  if (!worker.empty()) {
+    const std::string digest = read_regular_file(worker.parent_path() / kWorkerDigestName, kLargestListBytes).text;
+    files.check(worker.lexically_relative(folder).string(), digest, "built");
+  }
+  files.keep_new_hashes();
+  check.changed = files.changed();
   return check;
 }
 

@@ -48,6 +48,32 @@ void patch(const std::filesystem::path& file) {
 
 }  // namespace
 
+TEST_CASE("#40: a worker that is not the one that was built, or whose digest is gone, is named", "[provision]") {
+  const SmallSite small;
+  const auto worker = small.folder.path() / "workers/0/reprobench-worker";
+  const auto digest = worker.parent_path() / "reprobench-worker.sha256";
+  write_file(worker, "a program");
+  write_file(digest, sha256_of_file(worker));
+  const std::string built = sha256_of_file(worker);
+  wait();
+  const auto changed = [&] { return check_libraries(small.folder.path(), small.manifest, worker).changed; };
+  for (int time = 0; time < 2; ++time) CHECK(changed().empty());
+  CHECK(check_libraries(small.folder.path(), small.manifest, worker).installed.libraries.size() == 2);
+  patch(worker);
+  for (int time = 0; time < 2; ++time) {
+    REQUIRE(changed().size() == 1);
+    CHECK(changed().front() ==
+          worker.string() + ": SHA-256 is " + sha256_of_file(worker) + ", it was " + built + " when built");
+  }
+  CHECK(small.check().changed.empty());
+  patch(worker);  // back again
+  CHECK(changed().empty());
+  std::filesystem::remove(digest);
+  CHECK(changed().size() == 1);
+  std::filesystem::remove(worker);
+  CHECK(changed() == std::vector{worker.string() + " is missing"});
+}
+
 TEST_CASE("libraries that are as they were installed are known by build id and hash", "[provision]") {
   const SmallSite small;
   for (int time = 0; time < 2; ++time) {

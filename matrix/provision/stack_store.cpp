@@ -129,7 +129,9 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   }
   stack.complete = true;
   const std::filesystem::path folder = worker_folder(stack);
-  if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
+  for (const char* name : {kDescriptionName, kWorkerDigestName}) {
+    if (!std::filesystem::exists(folder / name)) return stack;
+  }
   // It would load the libraries of the place that it was linked for, which may be another's by now.
   const std::filesystem::path linked =
       spec.is_of_wheels() ? linked_site(folder / kWorkerName) : std::filesystem::path();
@@ -211,7 +213,7 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
 }
 
 LibraryCheck StackStore::check(const InstalledStack& stack) const {
-  LibraryCheck check = check_libraries(stack.folder, read_manifest(stack.folder));
+  LibraryCheck check = check_libraries(stack.folder, read_manifest(stack.folder), stack.worker);
   if (stack.spec.is_of_wheels()) return check;
   check.installed.folders = stack.spec.library_dirs;
   for (const auto& [name, identity] : stack.spec.libraries) {

@@ -6,6 +6,7 @@
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. The compiler that built
 //                                it is part of its description; only a build needs one
+//     workers/KEY/reprobench-worker.sha256    of the program as it was built
 //     workers/KEY/predictions.json    its answers about memory so far (exec/kept_predictions.hpp); may be deleted
 //   HOME/hybrids/NAME.yaml       stack files of hybrids, whose site/ is links to files of other stacks here
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time

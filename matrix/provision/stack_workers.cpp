@@ -131,14 +131,17 @@ void StackStore::place_worker(const InstalledStack& stack, const std::filesystem
   std::filesystem::remove_all(folder.path());
   std::filesystem::create_directories(folder.path());
   std::filesystem::rename(program, folder.path() / kWorkerName);
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream file(folder.path() / name, std::ios::binary);
+    file << text << std::flush;
+    if (!file) throw ProvisionError(fmt::format("{}: cannot be written", (folder.path() / name).string()));
+  };
+  write(kWorkerDigestName, sha256_of_file(folder.path() / kWorkerName));
 
   progress("ask worker what it loaded", -1);
   InstalledStack built = stack;
   built.worker = folder.path() / kWorkerName;
-  const std::string description = to_json(described(built, compiler)).dump(2) + "\n";
-  std::ofstream file(folder.path() / kDescriptionName, std::ios::binary);
-  file << description << std::flush;
-  if (!file) throw ProvisionError(fmt::format("{}: cannot be written", (folder.path() / kDescriptionName).string()));
+  write(kDescriptionName, to_json(described(built, compiler)).dump(2) + "\n");
   folder.keep();
 }
 

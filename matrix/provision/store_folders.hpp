@@ -22,6 +22,7 @@ namespace reprobench {
 
 // Files of a worker's folder.
 inline constexpr const char* kWorkerName = "reprobench-worker";
+inline constexpr const char* kWorkerDigestName = "reprobench-worker.sha256";  // as it was built, and no newline
 inline constexpr const char* kDescriptionName = "describe.json";
 
 // Held by whoever changes a stack's folder, until destroyed or until its process ends.

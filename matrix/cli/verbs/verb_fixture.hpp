@@ -184,6 +184,7 @@ class SmallProject {
                              "exec '{}/reprobench-fake-worker' \"$@\" --loaded '{}'\n",
                              (folder / "describe.json").string(), REPROBENCH_BINARY_DIR, loaded),
                  /*is_program=*/true);
+    written_file(folder / "reprobench-worker.sha256", sha256_of_file(folder / "reprobench-worker"));
     return project().stack_store().find(spec);
   }
 
