@@ -53,6 +53,7 @@ printf '%s\n' 'kind=weight_ulp,step=20,tensor=fc1.weight,element=5,repeat=1,stac
 
 # Lines that a worker and the telemetry wrote: a run with the fake worker on a machine that the fake libnvidia-ml plays.
 bin=$(realpath "$build")/bin
+[ -x "$bin/reprobench" ] || bin=$PWD/build-ci/bin  # a sanitized build has no coordinator unless it was asked for
 echo '{"gpus": [{"uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "sm_clock_mhz": 1980, "clock_events": 4, "pids": [1]}],
   "commands": [{"at_ms": 50, "gpu": "GPU-a", "xid": 31}]}' >"$seeds/machine.json"
 sed 's/device: .*/device: [sm_90]/; /^required/,$d' matrix/smoke.yaml >"$seeds/gpu.yaml"

@@ -17,16 +17,12 @@
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/single_call.hpp"
+#include "suites/worker/probes/unsupported_operation.hpp"
 #include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
-
-std::string first_words(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
-  return text.substr(0, text.find('\n'));
-}
 
 // What every element costs: the arguments and their gradients in the call's own type and in fp64. Known before anything
 // runs; what the call makes is added once it is known.
@@ -61,10 +57,13 @@ class CallProbe {
     try {
       examine();
     } catch (const c10::Error& error) {
-      end_with(CallEnd::refused, first_words(error));
+      end_with(CallEnd::refused, first_line(error));
     } catch (const RunFailure& failure) {
       if (failure.cause() != "unsupported") throw;
       end_with(CallEnd::refused, failure.what());
+    } catch (const std::exception& error) {
+      if (!is_not_implemented(first_line(error))) throw;
+      end_with(CallEnd::refused, first_line(error));
     }
     if (record().end == CallEnd::ran) time();
     run_.add(std::move(measurement_));
@@ -121,7 +120,7 @@ class CallProbe {
           const auto tensors = single_.drawn_tensors(is_gradient ? &made.front().second : nullptr);
           order = order_of_call(single_, *layout, output.name, {tensors, made[i].second}, run_.seed());
         } catch (const c10::Error& error) {
-          order.problem = first_words(error);
+          order.problem = first_line(error);
         }
       }
       output.order = std::move(order);
@@ -144,7 +143,7 @@ class CallProbe {
     try {
       if (problem.empty()) exact = single_.run(true);
     } catch (const c10::Error& error) {
-      problem = first_words(error);
+      problem = first_line(error);
     }
     for (std::size_t i = 0; i < made.size(); ++i) {
       CallOutput& output = record().outputs[i];

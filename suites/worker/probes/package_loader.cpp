@@ -12,6 +12,7 @@
 #endif
 
 #include "suites/worker/data/own_file.hpp"
+#include "suites/worker/probes/unsupported_operation.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
@@ -19,13 +20,6 @@ namespace reprobench {
 #ifdef REPROBENCH_HAS_PACKAGE_LOADER
 
 namespace {
-
-// LibTorch's errors carry a trace of calls; their first line says what is wrong.
-std::string first_line_of(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch == nullptr ? error.what() : of_torch->what_without_backtrace();
-  return text.substr(0, text.find('\n'));
-}
 
 // A file that is there for as long as somebody reads it.
 class FileInUse {
@@ -91,7 +85,7 @@ std::unique_ptr<ForwardPackage> load_package(const std::filesystem::path& folder
   try {
     return std::make_unique<LoadedPackage>(file.path());
   } catch (const std::exception& error) {
-    throw RunFailure(kInputRefused, name + " is not loaded by this stack: " + first_line_of(error));
+    throw RunFailure(kInputRefused, name + " is not loaded by this stack: " + first_line(error));
   }
 }
 

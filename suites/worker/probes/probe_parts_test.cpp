@@ -64,9 +64,13 @@ TEST_CASE("only a missing kernel is what a device cannot do", "[probe]") {
   CHECK(is_not_implemented("\"addmm_impl_cpu_\" not implemented for 'Float8_e4m3fn'"));
   CHECK(is_not_implemented("Could not run 'aten::_scaled_mm' with arguments from the 'CPU' backend."));
   CHECK(is_not_implemented("torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9"));
+  CHECK(
+      is_not_implemented("could not create a primitive descriptor for the matmul primitive. Run workload with "
+                         "environment variable ONEDNN_VERBOSE=all to get additional diagnostic information."));
   // Settings that LibTorch refuses, and libraries that fail.
   CHECK_FALSE(is_not_implemented("allow_splitk=False requires the cuBLASLt backend"));
   CHECK_FALSE(is_not_implemented("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasGemmEx`"));
+  CHECK_FALSE(is_not_implemented("could not execute a primitive"));
   CHECK_FALSE(is_not_implemented("expandable segments are not supported on this platform"));
 }
 

@@ -77,8 +77,6 @@ std::string dtype_of(const Labels& labels) {
   return dtype == labels.end() ? "" : dtype->second;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 // A fault that only a check of results can find: one element becomes another number altogether.
 void spoil(at::Tensor& result, std::int64_t element) {
   at::Tensor flat = result.view({-1});
@@ -254,9 +252,10 @@ void ProbeRun::measure(const Operation& operation) {
     measurement.error_rel = correctness.error_rel;
     measurement.error_bound_rel = correctness.bound_rel;
     measurement.digest = correctness.digest;
-  } catch (const c10::Error& error) {
-    if (!is_not_implemented(error.what_without_backtrace())) throw;
-    return cannot(operation.name, operation.labels, first_line(error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    const std::string what = first_line(error);
+    if (!is_not_implemented(what)) throw;
+    return cannot(operation.name, operation.labels, what);
   }
   if (measurement.status == MeasurementStatus::measured) take_samples(operation, measurement);
   add(std::move(measurement));
