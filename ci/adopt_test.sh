@@ -90,7 +90,8 @@ axes:
   stack: [$(printf '%s\n' "${stacks[@]}" | paste -sd ,)]
   device: [cpu]
 exclude:
-  - {workload: gpt2}
+  # One torch under two names: three kinds of layers show it as well as all models do.
+  - {where: "workload not in (mlp, resnet, llama)"}
   # Between releases bits may differ: the workloads that ask for two more stacks are few.
   - {where: "stack in ($debian, adopted-debian) and workload != mlp"}
 reference: {stack: $stack}
@@ -198,7 +199,7 @@ run stack verify adopted >"$work/verify.txt" || status=$?
 [ "$status" -eq 1 ] || fail "verify ends with $status after a library was changed"
 grep -q 'libc10.so is another one now' "$work/verify.txt" || fail "verify does not name the library: $(cat "$work/verify.txt")"
 status=0
-run run --matrix "$work/matrix.yaml" --out "$work/changed" --no-report --stack adopted >/dev/null || status=$?
+run run --matrix "$work/matrix.yaml" --out "$work/changed" --no-report --stack adopted --workload mlp >/dev/null || status=$?
 [ "$status" -eq 3 ] || fail "a run on a changed environment ends with $status"
 rm "$c10"
 status=0

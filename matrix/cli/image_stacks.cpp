@@ -12,8 +12,7 @@
 
 #include "matrix/base/pending_file.hpp"
 #include "matrix/cli/image_staging.hpp"
-#include "matrix/exec/helper_environment.hpp"
-#include "matrix/exec/subprocess.hpp"
+#include "matrix/cli/podman_image.hpp"
 #include "matrix/image/unpacked_image.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -21,11 +20,6 @@ namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kPodman = "podman:";
-
-// Where podman keeps its images, where that is not the usual place.
-constexpr std::string_view kOfPodman[] = {"CONTAINERS_*", "STORAGE_*"};
 
 constexpr const char* kUnpacked = "root.digest";  // of what was unpacked beside it
 
@@ -75,27 +69,13 @@ std::string ImageStacks::digest_of(const fs::path& root) const {
   return digest_of_root(read_image(root, staging.path(), every_file));
 }
 
-fs::path ImageStacks::saved_by_podman(const NamedImage& named) {
-  const std::string podman = find_in_path("podman");
-  if (podman.empty()) throw UsageError(fmt::format("{}: podman is not on PATH", named.name));
-  fs::create_directories(folder_ / "staging");
-  const fs::path archive = folder_ / "staging" / (named.role + ".tar");
-  SubprocessOptions options;
-  options.command = {podman,        "save",     "--quiet",        "--format",
-                     "oci-archive", "--output", archive.string(), named.name.substr(kPodman.size())};
-  options.environment = helper_environment(kOfPodman);
-  options.shepherd = project_.shepherd().string();
-  const SubprocessResult result = run_subprocess(options);
-  if (result.exit_code != 0) {
-    throw UsageError(fmt::format("{}: podman cannot save it (exit code {}): {}{}", named.name, result.exit_code,
-                                 result.err, result.launch_error));
-  }
-  return archive;
-}
-
 InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims) {
   InspectedImage inspected{.named = named, .path = named.name, .digest = "", .library_path = {}, .inspection = {}};
-  if (named.name.starts_with(kPodman)) inspected.path = saved_by_podman(named);
+  if (is_podman_image(named.name)) {
+    fs::create_directories(folder_ / "staging");
+    inspected.path = folder_ / "staging" / (named.role + ".tar");
+    save_podman_image(named.name, inspected.path, project_.shepherd());
+  }
   const ImageStaging staging(folder_ / "staging");
   const Image image = read_image(inspected.path, staging.path(), is_evidence, named.tag);
   inspected.inspection = inspect_image(image, claims, project_.facts());

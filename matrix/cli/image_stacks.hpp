@@ -53,7 +53,6 @@ class ImageStacks {
  private:
   std::string digest_of(const std::filesystem::path& root) const;
   std::filesystem::path root_of(const InspectedImage& image);
-  std::filesystem::path saved_by_podman(const NamedImage& named);
 
   const Project& project_;
   std::filesystem::path folder_;

@@ -5,6 +5,7 @@
 
 #include "matrix/base/pending_file.hpp"
 #include "matrix/cli/image_staging.hpp"
+#include "matrix/cli/podman_image.hpp"
 #include "matrix/cli/text/inspection_text.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
@@ -39,8 +40,14 @@ ExitCode inspect(const InspectOptions& options, const Context& context) {
   std::vector<ClaimsFile> claims;
   for (const std::string& file : options.claims) claims.push_back(load_claims(file));
   const ImageStaging staging(project.store());
-  const Image image = read_image(options.image, staging.path(), is_evidence, options.tag);
-  const Inspection inspection = inspect_image(image, claims, project.facts());
+  std::filesystem::path path = options.image;
+  if (is_podman_image(options.image)) {
+    path = staging.path() / "saved.tar";
+    save_podman_image(options.image, path, project.shepherd());
+  }
+  const Image image = read_image(path, staging.path(), is_evidence, options.tag);
+  Inspection inspection = inspect_image(image, claims, project.facts());
+  inspection.image = options.image;
   if (!options.junit.empty()) {
     PendingFile junit(options.junit, 0644);
     junit.append(to_junit(inspection));
@@ -61,7 +68,7 @@ std::function<ExitCode()> declare_image(CLI::App& app, Context& context) {
   CLI::App* verb = app.add_subcommand("inspect", "Hold what is claimed of an image against what is in it");
   app.require_subcommand(1);
   verb->add_option("image", options->image,
-                   "An OCI layout or archive, an archive of `docker save`, or an unpacked root")
+                   "An OCI layout or archive, an archive of `docker save`, an unpacked root, or podman:NAME")
       ->type_name("IMAGE")
       ->required();
   verb->add_option("--claims", options->claims, "What a release promises, such as docker/claims/pytorch-2.1.0.yaml")

@@ -37,6 +37,29 @@ TEST_CASE("an image is inspected for people, as JSON and for CI, and nothing is 
   }
 }
 
+TEST_CASE(
+    "an image of podman is saved, inspected by its name and removed again, and where it cannot be, podman's reason is "
+    "said",
+    "[cli]") {
+  const SmallProject project;
+  const std::string image = image_in(project);
+  // podman save --quiet --format oci-archive --output FILE NAME
+  written_file(project / "bin/podman",
+               fmt::format("#!/bin/sh\n[ \"$1 $7\" = 'save team/x:1' ] || {{ echo no such image: $7 >&2; exit 125; }}\n"
+                           "cp '{}' \"$6\"\n",
+                           image),
+               /*is_program=*/true);
+  const Setting path("PATH", (project / "bin").string() + ":/usr/bin:/bin");
+  const json document = json::parse(inspect(project, {"podman:team/x:1", "--json"}).out);
+  CHECK(document.at("image") == "podman:team/x:1");
+  CHECK(document.at("findings").at(0).at("code") == "no-torch");
+  for (const auto& entry : std::filesystem::directory_iterator(project.store())) {
+    CHECK_FALSE(entry.path().filename().string().starts_with("inspect."));
+  }
+  CHECK_THROWS_WITH(inspect(project, {"podman:team/y:1"}),
+                    Contains("podman:team/y:1: podman cannot save it (exit code 125): no such image: team/y:1"));
+}
+
 TEST_CASE("what cannot be inspected is a usage error with its reason", "[cli]") {
   const SmallProject project;
   CHECK_THROWS_WITH(inspect(project, {(project / "none.tar").string()}), Contains("there is no such file or folder"));
