@@ -12,6 +12,7 @@
 #include "matrix/cli/hybrid_mixes.hpp"
 #include "matrix/cli/image_mixes.hpp"
 #include "matrix/cli/image_stacks.hpp"
+#include "matrix/cli/podman_image.hpp"
 #include "matrix/cli/runnable_stack.hpp"
 #include "matrix/cli/text/bisect_text.hpp"
 #include "matrix/cli/text/component_bisect_text.hpp"
@@ -328,7 +329,7 @@ class Bisector {
 
 // Stacks have no slash in their names. A file or folder that lies here is an image, unless a stack is called so.
 bool is_image(const std::string& name, const Project& project) {
-  if (name.find('/') != std::string::npos || name.starts_with("podman:")) return true;
+  if (name.find('/') != std::string::npos || is_podman_image(name)) return true;
   const StackFiles files = project.stack_files();
   return !files.stacks.contains(name) && !files.broken.contains(name) && std::filesystem::exists(name);
 }
@@ -371,6 +372,9 @@ ExitCode run_bisect(BisectOptions& options, Context& context) {
   }
   if (!is_of_images) return Bisector(options, context).run();
   if (!options.axis.empty() || !options.workers.empty()) throw UsageError("images have no --axis and no --worker");
+  // What was typed wrongly is said before gigabytes are read.
+  given_knobs(options.knobs);
+  if (!options.call.empty()) chosen_calls(options, project);
   ImageStacks images(project);  // nobody else changes them meanwhile
   make_stacks(images, project, context.terminal, options);
   return Bisector(options, context).run();

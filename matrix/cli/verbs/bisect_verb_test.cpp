@@ -235,6 +235,18 @@ TEST_CASE("the axis may be given, and runs from new to old where the good end is
   CHECK_THROWS_WITH(said_by(&declare_bisect, axis.store(), words), Contains("did you mean"));
 }
 
+TEST_CASE("a call or knob that is typed wrongly is refused before an image is read", "[cli][bisect]") {
+  const SmallProject project;
+  const auto bisect = [&](const Texts& more) {
+    Texts words{"--good", "/nowhere/a", "--bad", "/nowhere/b"};
+    words.insert(words.end(), more.begin(), more.end());
+    return said_by(&declare_bisect, project.store(), words);
+  };
+  CHECK_THROWS_WITH(bisect({"--call", "relu(f32[4)"}), Contains("--call: operator call: "));
+  CHECK_THROWS_WITH(bisect({"--call", kReluCall, "--knob", "thread=1"}), Contains("thread"));
+  CHECK_THROWS_WITH(bisect({"--call", kReluCall}), Contains("/nowhere/a") && Contains("no such file"));
+}
+
 TEST_CASE("a bisect that asks nothing, or two things, is refused", "[cli][bisect]") {
   const StackAxis axis({"ok", "ok"});
   CHECK_THROWS_WITH(axis.bisect({}), "say either --call or --workload");
