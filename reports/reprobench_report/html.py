@@ -20,7 +20,7 @@ from .changes import changes_of, dimensions_of, workloads_of
 from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .hosts import hosts_of, shared_cells
-from .images import WORD_CLASSES, images_of
+from .images import WORD_CLASSES, images_of, with_short_digests
 from .limits import limit_rows
 from .load import OUTCOMES, Run
 from .measurements import check_name, measured_cells
@@ -105,7 +105,7 @@ def report_html(run: Run) -> str:
     environment = _environment()
     context = {
         "verdict": verdict,
-        "first_sentence": sentence + stop.strip(),
+        "first_sentence": with_short_digests(sentence + stop.strip()),
         "further_sentences": further,
         "info": run.info,
         "plan": plan,

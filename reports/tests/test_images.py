@@ -70,6 +70,14 @@ class Images(unittest.TestCase):
         parsed = Page(page)
         self.assertEqual((parsed.problems, parsed.open), ([], []))
 
+    def test_the_headline_has_the_beginning_of_a_digest_and_the_table_all_of_it(self):
+        documents = golden_run.documents()
+        documents["verdict"]["sentence"] = f"candidate {DIGEST} qualified against reference root-{DIGEST}, not {DIGEST}0. So."
+        page = report_html(golden_run.loaded(documents))
+        short = "sha256:" + "c" * 12 + "\u2026"
+        self.assertIn(f'<h1 id="sentence">candidate {short} qualified against reference root-{short}, not {DIGEST}0.</h1>', page)
+        self.assertIn(f"<code>{DIGEST}</code>", report_html(run_of_images(inspection())))
+
     def test_claims_that_do_not_agree_come_first_with_their_reason(self):
         candidate = images_of(run_of_images(inspection()))[0]
         self.assertEqual([claim["component"] for claim in candidate.claims], ["cudnn", "nccl", "torch"])

@@ -328,6 +328,7 @@ bool is_not_to_be_had(const ProbeMeasurement* measurement) {
 struct QuietTimes {
   std::map<CollectiveKey, double> of_ns;
   std::map<CollectiveKey, double> fastest_ns;    // a single call
+  std::map<CollectiveKey, double> of_worst_ns;   // the fastest tenth in the slowest repeat
   std::map<CollectiveKey, std::string> lacking;  // what the stack cannot do, and why
   std::string gap;                               // what was not timed though it can be done
 };
@@ -351,12 +352,25 @@ QuietTimes quiet_times(const CellEvidence& cell) {
           const auto [known, is_new] = times_ns.emplace(key, time_ns);
           known->second = std::min(known->second, time_ns);
         };
-        keep_lower(times.of_ns, slowest_ns(ranks, &p10));
+        const double tenth_ns = slowest_ns(ranks, &p10);
+        keep_lower(times.of_ns, tenth_ns);
+        double& worst_ns = times.of_worst_ns[key];
+        worst_ns = std::max(worst_ns, tenth_ns);
         keep_lower(times.fastest_ns, slowest_ns(ranks, &fastest));
       }
     }
   }
   return times;
+}
+
+// By how much load made some operation of a cell longer in one repeat than in another: a call that waits for a core
+// waits as long whatever it does, 4 ms for one slice of the scheduler.
+double waited_ns(const QuietTimes& times) {
+  double most_ns = 0;
+  for (const auto& [key, worst_ns] : times.of_worst_ns) {
+    most_ns = std::max(most_ns, worst_ns - times.of_ns.at(key));
+  }
+  return most_ns;
 }
 
 // What was timed here and not there; empty where there could not do it.
@@ -410,12 +424,14 @@ Measurement latency_ratio(const CellEvidence& cell, const CellEvidence* referenc
   if (const std::string why = not_timed_alike(ours, theirs, reference->slug); !why.empty()) return no_value(why);
   Measurement worst;
   std::size_t compared = 0;
+  const double reference_waited_ns = waited_ns(theirs);
   for (const auto& [key, time_ns] : ours.of_ns) {
     const auto expected = theirs.of_ns.find(key);
     if (expected == theirs.of_ns.end()) continue;
     ++compared;
     const double ratio = time_ns / expected->second;
-    const double at_best = ours.fastest_ns.at(key) / expected->second;
+    const double without_wait_ns = std::max(0.0, time_ns - reference_waited_ns);
+    const double at_best = std::min(ours.fastest_ns.at(key), without_wait_ns) / expected->second;
     worst.at_best = std::max(worst.at_best.value_or(at_best), at_best);
     if (worst.value && ratio <= *worst.value) continue;
     worst.value = ratio;

@@ -37,8 +37,8 @@ struct Measurement {
   // The values of all pairs of repeats, each positive. `value` is then left out, since it is their median. A bound
   // holds or fails only if their interval does not reach over it.
   std::vector<double> of_pairs = {};
-  // The value by the best time of any call of the cell. If this keeps the bound, the check does not fail, but is left
-  // to noise.
+  // The value if calls of the cell waited for a core as long as they may have, by its own fastest call and by the
+  // reference's repeats. If this keeps the bound, the check does not fail, but is left to noise.
   std::optional<double> at_best = {};
   Reason missing_reason = "missing_metric";
 };
