@@ -333,8 +333,8 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
   if (!measurement.finding.empty()) check.sentence += "; " + measurement.finding;
   if (check.status == CheckStatus::failed && measurement.at_best && keeps(bound, *measurement.at_best)) {
     leave_undecided(check, "noise",
-                    fmt::format("{}; at best it is {:.3g}, because calls may have waited for a core",
-                                check.sentence, *measurement.at_best));
+                    fmt::format("{}; at best it is {:.3g}, because calls may have waited for a core", check.sentence,
+                                *measurement.at_best));
   }
   if (metric.compares_bits && check.status == CheckStatus::failed) excuse_other_bits(check, metric, cell, *reference);
 }

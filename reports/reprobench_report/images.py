@@ -21,7 +21,7 @@ WORD_CLASSES = {
 
 
 def with_short_digests(sentence: str) -> str:
-    """For a headline, which two digests of 64 digits would fill: the table of images has them whole."""
+    """For the first line of a page, which two digests of 64 digits would fill; the table of images has them whole."""
     return re.sub(r"(\bsha256:[0-9a-f]{12})[0-9a-f]{52}\b", "\\1\N{HORIZONTAL ELLIPSIS}", sentence)
 
 

@@ -70,7 +70,7 @@ class Images(unittest.TestCase):
         parsed = Page(page)
         self.assertEqual((parsed.problems, parsed.open), ([], []))
 
-    def test_the_headline_has_the_beginning_of_a_digest_and_the_table_all_of_it(self):
+    def test_the_first_line_has_the_beginning_of_a_digest_and_the_table_all_of_it(self):
         documents = golden_run.documents()
         documents["verdict"]["sentence"] = f"candidate {DIGEST} qualified against reference root-{DIGEST}, not {DIGEST}0. So."
         page = report_html(golden_run.loaded(documents))
