@@ -71,6 +71,19 @@ TEST_CASE("a stack whose library was changed is refused by the library's name, w
   CHECK(worker_commands({"new"}, project.project(), given_workers({"new=/bin/a"})).size() == 1);
 }
 
+TEST_CASE("#40: a worker that is not the one that was built is refused, and counts as not built without its digest",
+          "[cli]") {
+  const SmallProject project;
+  const InstalledStack stack = project.install("new", small_capability());
+  CHECK(worker_commands({"new"}, project.project(), {}).size() == 1);
+  written_file(stack.worker, "#!/bin/sh\n", /*is_program=*/true);
+  CHECK_THROWS_WITH(worker_commands({"new"}, project.project(), {}),
+                    Catch::Contains("new is not what was installed: " + stack.worker.string() + ": SHA-256 is ") &&
+                        Catch::Contains("when built"));
+  std::filesystem::remove(stack.worker.string() + ".sha256");
+  CHECK_THROWS_WITH(worker_commands({"new"}, project.project(), {}), Catch::Contains("not installed, or not built"));
+}
+
 TEST_CASE("a store that was moved is refused with the place that its workers are of", "[cli]") {
   const SmallProject project;
   const InstalledStack stack = project.install("new", small_capability());

@@ -97,10 +97,9 @@ TEST_CASE("an installed worker is asked once for a batch, and not again what it 
   const BatchPlace place(10'000'000);
   const std::filesystem::path starts = place / "starts";
   const StackSpec spec = place.project().stacks().at("new");
-  written_file(
-      place.project().stack_store().find(spec).worker,
-      fmt::format("#!/bin/sh\necho \"$1\" >> '{}'\nexec '{}' \"$@\"\n", starts.string(), place.worker.string()),
-      /*is_program=*/true);
+  SmallProject::replace_worker(
+      place.project().stack_store().find(spec),
+      fmt::format("#!/bin/sh\necho \"$1\" >> '{}'\nexec '{}' \"$@\"\n", starts.string(), place.worker.string()));
   const auto lines_of = [](const std::filesystem::path& path) {
     std::ifstream file(path);
     return std::string{std::istreambuf_iterator<char>(file), {}};

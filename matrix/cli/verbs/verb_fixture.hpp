@@ -188,6 +188,12 @@ class SmallProject {
     return project().stack_store().find(spec);
   }
 
+  // Puts another program in the place of an installed worker, as if it had been built so.
+  static void replace_worker(const InstalledStack& stack, const std::string& script) {
+    written_file(stack.worker, script, /*is_program=*/true);
+    written_file(stack.worker.string() + ".sha256", sha256_of_file(stack.worker));
+  }
+
  private:
   TemporaryFolder folder_;
   Setting root_setting_;
