@@ -113,7 +113,6 @@ std::vector<const PlannedCell*> CellFamilies::compared_with(const Cell& cell) co
     const Against against = opposite_of(threshold);
     if (against == Against::one_rank && is_another_layout(cell)) add(on_one_rank(cell));
     if (against == Against::one_share && cell.request.world_size > 1) add(of_one_share(cell));
-    if (against == Against::on_cpu && !is_cpu(cell)) add(on_cpu(cell));
   }
   return cells;
 }

@@ -36,7 +36,8 @@ class CellFamilies {
   // none.
   const PlannedCell* of_one_share(const Cell& cell) const;
 
-  // All of these, but for its seeds, with which a threshold of the cell compares it.
+  // Those in other layouts with which a threshold of the cell compares it. The same training on the CPU is none of
+  // them: who selects cells of a GPU wants nothing to run where there is no GPU.
   std::vector<const PlannedCell*> compared_with(const Cell& cell) const;
 
  private:

@@ -139,6 +139,19 @@ TEST_CASE("#41: a cell on two ranks brings along the one on one rank that a chec
   CHECK(planned.selected() == ranks);
 }
 
+TEST_CASE("cells of a GPU that are selected bring none of the CPU along, which would run in their place", "[cli]") {
+  Planned planned;
+  planned.project.add_suite("short",
+                            "schema: 1\nname: short\ndescription: d\nworkloads: [{model: mlp, preset: base, steps: 6, "
+                            "batch_size: 32}]\ntrace: tensor\nrepeat: 1\ntimeout: 5m\nthresholds:\n"
+                            "  numerics.cpu_first_step_rel: {max: 1%}\n");
+  planned.options.matrix =
+      written_file(planned.project / "gpu.yaml",
+                   "schema: 1\nname: small\nsuites: [short]\naxes:\n  stack: [new]\n  device: [cpu, sm_90]\n");
+  planned.options.filter = "device != cpu";
+  CHECK(planned.selected() == Texts{"short-mlp-new-sm_90"});
+}
+
 TEST_CASE("a cell that was left out says by which options, and keeps its place", "[cli]") {
   Planned planned;
   planned.options.workloads = {"mlp"};
