@@ -17,8 +17,16 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 std::string before_version(const std::string& name) { return name.substr(0, name.find(".so")); }
 
+// "libcudnn_ops.so.9" is of the package that "libcudnn.so.9" is of, and "libcublasLt" of that of "libcublas".
+std::string package_of_nvidia(const std::string& library) {
+  std::string package = before_version(library);
+  if (package.starts_with("lib")) package.erase(0, 3);
+  package = package.substr(0, package.find_first_of("_-"));
+  return package.starts_with("cublas") ? "cublas" : package;
+}
+
 // All that torch's wheel carries is torch: it comes in one piece. A folder of NVIDIA's is a package, but for cu13,
-// which holds the libraries of all of them.
+// which holds the libraries of all of them; there the library says which.
 std::string component_of_path(const std::string& path) {
   if (path.find(kTorchLibraries) != std::string::npos) return "torch";
   const std::string name = file_name(path);
@@ -28,7 +36,7 @@ std::string component_of_path(const std::string& path) {
     const std::string rest = path.substr(nvidia + kNvidia.size());
     std::string folder = rest.substr(0, rest.find('/'));
     std::ranges::replace(folder, '_', '-');
-    if (!folder.starts_with("cu1")) return component_of_package("nvidia-" + folder);
+    return folder.starts_with("cu1") ? package_of_nvidia(name) : component_of_package("nvidia-" + folder);
   }
   return before_version(name);
 }

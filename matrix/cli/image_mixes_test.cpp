@@ -54,6 +54,20 @@ TEST_CASE("whatever else two images have loaded is a component that no mix can l
   CHECK(mixes.made_with(mixes.names()).stack == "bad");
 }
 
+TEST_CASE("a library of CUDA 13's one folder is the component that it was in a package of its own", "[cli][bisect]") {
+  TwoImages images;
+  MappedLibrary& runtime = images.loaded_bad.libraries[2];
+  runtime.build_id = "c2";
+  const auto named = [&](const std::string& library) {
+    runtime.path = "/opt/venv/lib/python3.12/site-packages/nvidia/cu13/lib/" + library;
+    return images.mixes().names();
+  };
+  CHECK(named("libcudart.so.13") == Texts{"cudart", "torch"});
+  CHECK(named("libcupti.so.13") == Texts{"cudart", "cupti", "torch"});
+  CHECK(named("libcublasLt.so.13") == Texts{"cublas", "cudart", "torch"});
+  CHECK(named("libcudnn_ops.so.9") == Texts{"cudart", "cudnn", "torch"});
+}
+
 TEST_CASE("a library that nothing identifies is not taken for the same", "[cli][bisect]") {
   TwoImages images;
   images.loaded_good.libraries[3].build_id = images.loaded_bad.libraries[3].build_id = "";
