@@ -55,7 +55,8 @@ std::string by_library(const std::vector<CallOrderChanges>& changes, const std::
     if (found == groups.end()) found = groups.insert(groups.end(), {call.library, ""});
     found->second += text;
   }
-  std::ranges::stable_partition(groups, [](const auto& group) { return !group.first.starts_with("not known"); });
+  std::stable_partition(groups.begin(), groups.end(),
+                        [](const auto& group) { return !group.first.starts_with("not known"); });
   std::string text;
   for (const auto& [library, calls] : groups) text += fmt::format("computed by: {}\n{}\n", library, calls);
   return text;
