@@ -5,26 +5,11 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/inquiry/kept_orders_fixture.hpp"
 #include "matrix/verdict/atlas/order_changes.hpp"
 
 namespace reprobench {
 namespace {
-
-ProbeMeasurement added_up(const std::string& call, const std::string& order) {
-  CallOutput output{"output.0", "float32", {}, std::string(32, '0'), 5e-8, 0, "", std::vector<double>(8, 1), {}, 1};
-  output.fp64_sums = output.sums;
-  output.order = CallOrder{};
-  output.order->classes = {{order, "chains", SumEnd::as_it_is, 4, 0, 1, 1000}};
-  output.order->elements = output.order->replayed = 1;
-  ProbeMeasurement measurement;
-  measurement.operation = "operator_call";
-  measurement.labels = {{"call", call}};
-  measurement.unit = "ns";
-  measurement.status = MeasurementStatus::measured;
-  measurement.samples = {1000};
-  measurement.call = CallRecord{CallEnd::ran, std::string(32, 'e'), true, {output}};
-  return measurement;
-}
 
 CellResult ended_well() {
   CellResult result;
@@ -48,7 +33,7 @@ class CountedReplays : public Replays {
       CellResult& result = outcome.attempt.lead().result.emplace(ended_well());
       for (const std::string& call : task.request.workload.calls) {
         asked.push_back(task.request.stack + " " + call);
-        result.measurements.push_back(added_up(call, order_of.at(task.request.stack)));
+        result.measurements.push_back(ordered_call(call, order_of.at(task.request.stack)));
       }
     }
     return outcomes;

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "matrix/exec/subprocess.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -70,6 +72,14 @@ void require_own_stacks(const std::set<std::string>& stacks, const Project& proj
       }
     }
   }
+}
+
+void require_enclosure(const Project& project) {
+  const SubprocessResult tried =
+      run_subprocess({.command = enclosed_command(host_enclosure(project.shepherd()), {}, 0, {"/bin/sh", "-c", ":"})});
+  if (tried.exit_code == 0) return;
+  throw UsageError(
+      fmt::format("--untrusted: workers cannot be kept apart on this host: {}{}", tried.err, tried.launch_error));
 }
 
 void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project) {

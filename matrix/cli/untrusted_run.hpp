@@ -20,6 +20,9 @@ void require_modest(const Plan& plan);
 // Throws UsageError if somebody else than this user or root owns the stack's folder or worker, or may write to them.
 void require_own_stacks(const std::set<std::string>& stacks, const Project& project);
 
+// Throws UsageError with the kernel's reason where no worker can be enclosed.
+void require_enclosure(const Project& project);
+
 // Encloses the workers that are not inside an image already. Their answers about memory are kept nowhere, because that
 // would be beside the stack.
 void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project);

@@ -1,23 +1,18 @@
 #include "matrix/exec/kept_predictions.hpp"
 
 #include <chrono>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "matrix/base/json_parse.hpp"
-#include "matrix/base/pending_file.hpp"
-#include "matrix/base/regular_file.hpp"
 #include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/exec/kept_document.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kDigestLetters = 64;
 
 }  // namespace
 
@@ -43,18 +38,14 @@ KeptPredictions::KeptPredictions(const WorkerCommand& worker) {
   read();
 }
 
-// The digest of all that follows it, an end of line, and the document.
 void KeptPredictions::read() {
   constexpr std::int64_t kLargestBytes = 64 << 20;
-  const std::string text = read_regular_file(file_, kLargestBytes).text;
-  if (text.size() <= kDigestLetters) return;
-  const std::string document = text.substr(kDigestLetters);
-  if (text.substr(0, kDigestLetters) != sha256_of_text(document)) return;
+  const nlohmann::json document = read_kept_document(file_, kLargestBytes).value;
+  if (document.is_discarded()) return;
   try {
-    const ParsedJson parsed = parse_json(document);
-    if (!parsed.problem.empty() || parsed.value.at("worker") != worker_) return;
-    const auto questions = parsed.value.at("questions").get<std::vector<std::string>>();
-    const MemoryPredictions answers = memory_predictions_from_json(parsed.value.at("answers"));
+    if (document.at("worker") != worker_) return;
+    const auto questions = document.at("questions").get<std::vector<std::string>>();
+    const MemoryPredictions answers = memory_predictions_from_json(document.at("answers"));
     if (questions.size() != answers.needs.size()) return;
     for (std::size_t i = 0; i < questions.size(); ++i) needs_.emplace(questions[i], answers.needs[i]);
   } catch (const ContractError&) {  // of an older contract
@@ -83,15 +74,7 @@ void KeptPredictions::write() const {
     questions.push_back(question);
     answers.needs.push_back(need);
   }
-  const nlohmann::json document = {{"worker", worker_}, {"questions", questions}, {"answers", to_json(answers)}};
-  const std::string text = "\n" + document.dump() + "\n";
-  try {
-    PendingFile file(file_, 0644);
-    file.append(sha256_of_text(text) + text);
-    file.publish();
-  } catch (const std::system_error&) {
-    return;
-  }
+  keep_document(file_, {{"worker", worker_}, {"questions", questions}, {"answers", to_json(answers)}});
 }
 
 }  // namespace reprobench

@@ -1,20 +1,16 @@
 #include "matrix/inquiry/kept_orders.hpp"
 
 #include <algorithm>
-#include <system_error>
 
-#include "matrix/base/json_parse.hpp"
-#include "matrix/base/pending_file.hpp"
-#include "matrix/base/regular_file.hpp"
 #include "matrix/base/sha256.hpp"
 #include "matrix/contract/declared_call.hpp"
+#include "matrix/exec/kept_document.hpp"
 #include "matrix/exec/kept_predictions.hpp"
 #include "matrix/orders/order_layout.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr std::size_t kDigestLetters = 64;
 constexpr std::int64_t kLargestBytes = 256 << 20;
 
 std::string question_digest(const CellRequest& request, const HostFacts& host) {
@@ -77,20 +73,15 @@ KeptOrders::KeptOrders(const WorkerCommand& worker, const CellRequest& request, 
   }
 }
 
-// By question. The file: the digest of all that follows it, an end of line, and the document. A file of another worker
-// counts as none.
+// By question. A file of another worker counts as none.
 nlohmann::json KeptOrders::results_on_disk(std::string& problem) const {
-  const FileText file = read_regular_file(file_, kLargestBytes);
-  if (file.problem == "missing") return nlohmann::json::object();
+  const KeptDocument kept = read_kept_document(file_, kLargestBytes);
+  if (kept.value.is_discarded() && !kept.is_damaged) return nlohmann::json::object();
   problem = file_.string() + " is damaged, and left aside: its calls are probed again";
-  if (!file.problem.empty() || file.text.size() <= kDigestLetters) return nlohmann::json::object();
-  const std::string document = file.text.substr(kDigestLetters);
-  if (file.text.substr(0, kDigestLetters) != sha256_of_text(document)) return nlohmann::json::object();
-  ParsedJson parsed = parse_json(document);
-  if (!parsed.problem.empty() || !parsed.value.is_object()) return nlohmann::json::object();
-  const auto worker = parsed.value.find("worker");
-  const auto results = parsed.value.find("results");
-  if (worker == parsed.value.end() || results == parsed.value.end() || !results->is_object()) {
+  if (!kept.value.is_object()) return nlohmann::json::object();
+  const auto worker = kept.value.find("worker");
+  const auto results = kept.value.find("results");
+  if (worker == kept.value.end() || results == kept.value.end() || !results->is_object()) {
     return nlohmann::json::object();
   }
   problem.clear();
@@ -126,15 +117,7 @@ void KeptOrders::keep(const CellResult& probed) {
   std::string damaged;
   nlohmann::json results = results_on_disk(damaged);  // the other side may be this stack with other knobs
   results[question_] = to_json(all);
-  const nlohmann::json document = {{"worker", worker_}, {"results", results}};
-  const std::string text = "\n" + document.dump() + "\n";
-  try {
-    PendingFile file(file_, 0644);
-    file.append(sha256_of_text(text) + text);
-    file.publish();
-  } catch (const std::system_error&) {
-    return;
-  }
+  if (!keep_document(file_, {{"worker", worker_}, {"results", results}})) return;
   kept_ = std::move(all);
   has_kept_ = true;
 }

@@ -9,6 +9,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/probe.hpp"
+#include "matrix/inquiry/kept_orders_fixture.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
@@ -18,22 +19,6 @@ namespace fs = std::filesystem;
 
 const std::string kSum = "sum(f32[4])";
 const std::string kDot = "dot(f32[4], f32[4])";
-
-ProbeMeasurement ordered(const std::string& call) {
-  CallOutput output{"output.0", "float32", {}, std::string(32, '0'), 5e-8, 0, "", std::vector<double>(8, 1), {}, 1};
-  output.fp64_sums = output.sums;
-  output.order = CallOrder{};
-  output.order->classes = {{"(0 1 2 3)", "1 chain of 4", SumEnd::as_it_is, 4, 0, 1, 1000}};
-  output.order->elements = output.order->replayed = 1;
-  ProbeMeasurement measurement;
-  measurement.operation = "operator_call";
-  measurement.labels = {{"call", call}};
-  measurement.unit = "ns";
-  measurement.status = MeasurementStatus::measured;
-  measurement.samples = {1000};
-  measurement.call = CallRecord{CallEnd::ran, std::string(32, 'e'), true, {output}};
-  return measurement;
-}
 
 class KeptScene {
  public:
@@ -78,32 +63,32 @@ class KeptScene {
 TEST_CASE("an order that was found is not probed again, and one that was not is", "[inquiry]") {
   const KeptScene scene;
   CHECK(scene.missing() == std::vector{kSum, kDot});
-  scene.keep({ordered(kSum)});
+  scene.keep({ordered_call(kSum)});
   CHECK(scene.missing() == std::vector{kDot});
   CHECK(scene.kept().problem().empty());
-  scene.keep({ordered(kDot)});
+  scene.keep({ordered_call(kDot)});
   CHECK(scene.missing().empty());
   const CellResult answer = scene.kept().with_kept(nullptr, {kDot, kSum});
   REQUIRE(answer.measurements.size() == 2);
-  CHECK(answer.measurements[0] == ordered(kDot));
-  CHECK(answer.measurements[1] == ordered(kSum));
+  CHECK(answer.measurements[0] == ordered_call(kDot));
+  CHECK(answer.measurements[1] == ordered_call(kSum));
 }
 
 TEST_CASE("what was probed now stands before what was kept", "[inquiry]") {
   const KeptScene scene;
-  scene.keep({ordered(kSum), ordered(kDot)});
+  scene.keep({ordered_call(kSum), ordered_call(kDot)});
   CellResult probed = SampleAttempt().result;
-  probed.measurements = {ordered(kSum)};
+  probed.measurements = {ordered_call(kSum)};
   probed.measurements[0].call->outputs[0].order->classes[0].order = "((0 1) (2 3))";
   const CellResult answer = scene.kept().with_kept(&probed, {kSum, kDot});
   REQUIRE(answer.measurements.size() == 2);
   CHECK(answer.measurements[0] == probed.measurements[0]);
-  CHECK(answer.measurements[1] == ordered(kDot));
+  CHECK(answer.measurements[1] == ordered_call(kDot));
 }
 
 TEST_CASE("another worker, thread count, instruction set or CPU is probed anew, and no damage is told", "[inquiry]") {
   KeptScene scene;
-  scene.keep({ordered(kSum), ordered(kDot)});
+  scene.keep({ordered_call(kSum), ordered_call(kDot)});
   REQUIRE(scene.missing().empty());
   SECTION("worker") { std::ofstream(scene.folder() / "worker") << "another program"; }
   SECTION("variables") { scene.worker.environment["LD_LIBRARY_PATH"] = "/elsewhere"; }
@@ -118,9 +103,9 @@ TEST_CASE("another worker, thread count, instruction set or CPU is probed anew, 
 
 TEST_CASE("one stack with two settings keeps the orders of both", "[inquiry]") {
   KeptScene scene;
-  scene.keep({ordered(kSum)});
+  scene.keep({ordered_call(kSum)});
   scene.request.knobs["threads"] = "2";
-  scene.keep({ordered(kDot)});
+  scene.keep({ordered_call(kDot)});
   CHECK(scene.missing() == std::vector{kSum});
   scene.request.knobs = with_defaults({});
   CHECK(scene.missing() == std::vector{kDot});
@@ -129,7 +114,7 @@ TEST_CASE("one stack with two settings keeps the orders of both", "[inquiry]") {
 TEST_CASE("a file that is cut or edited is left aside and named, at any byte, and is whole after the next probe",
           "[inquiry]") {
   const KeptScene scene;
-  scene.keep({ordered(kSum), ordered(kDot)});
+  scene.keep({ordered_call(kSum), ordered_call(kDot)});
   const std::string whole = scene.text();
   const auto is_left_aside = [&](const std::string& text) {
     std::ofstream(scene.file(), std::ios::binary) << text;
@@ -143,14 +128,14 @@ TEST_CASE("a file that is cut or edited is left aside and named, at any byte, an
     REQUIRE(is_left_aside(whole.substr(0, at)));
   }
   CHECK(is_left_aside(whole + " "));
-  scene.keep({ordered(kSum), ordered(kDot)});
+  scene.keep({ordered_call(kSum), ordered_call(kDot)});
   CHECK(scene.missing().empty());
   CHECK(scene.kept().problem().empty());
 }
 
 TEST_CASE("what may come out otherwise another time is not kept", "[inquiry]") {
-  CHECK(is_lasting(ordered(kSum)));
-  ProbeMeasurement one = ordered(kSum);
+  CHECK(is_lasting(ordered_call(kSum)));
+  ProbeMeasurement one = ordered_call(kSum);
   CallOutput& output = one.call->outputs[0];
   SECTION("its own result contradicts the order") {
     output.order->not_replayed = 1;
@@ -168,7 +153,7 @@ TEST_CASE("what may come out otherwise another time is not kept", "[inquiry]") {
 }
 
 TEST_CASE("that nothing is added up in an output is known for good", "[inquiry]") {
-  ProbeMeasurement one = ordered("sum(f32[4])");
+  ProbeMeasurement one = ordered_call("sum(f32[4])");
   one.call->outputs[0].name = "gradient.0";
   one.call->outputs[0].order = CallOrder{};
   one.call->outputs[0].order->problem = "nothing is added up in it";
@@ -179,7 +164,7 @@ TEST_CASE("a worker without a folder, and calls on a user's tensors, keep nothin
   KeptScene scene;
   SECTION("folder") { scene.worker.kept_answers.clear(); }
   SECTION("tensors") { scene.request.workload.tensors_sha256 = std::string(64, 'a'); }
-  scene.keep({ordered(kSum), ordered(kDot)});
+  scene.keep({ordered_call(kSum), ordered_call(kDot)});
   CHECK(scene.missing().size() == 2);
   CHECK_FALSE(fs::exists(scene.file()));
 }

@@ -112,6 +112,7 @@ void keep(const std::filesystem::path& folder, const HashedLibraries& hashed) {
 class FileCheck {
  public:
   explicit FileCheck(const std::filesystem::path& folder) : folder_(folder), known_(hashed_before(folder)) {}
+
   // Nothing: there is no such file. `since` says when it had this hash: "installed".
   std::optional<HashedLibrary> check(const std::string& path, const std::string& sha256, const char* since) {
     std::optional<HashedLibrary> file = as_it_lies(folder_, path);

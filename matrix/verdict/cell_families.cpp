@@ -104,6 +104,13 @@ const PlannedCell* CellFamilies::on_one_rank(const Cell& cell) const {
   return found == on_one_rank_.end() ? nullptr : found->second;
 }
 
+bool CellFamilies::is_held_against_layouts(const Cell& cell) {
+  return is_another_layout(cell) && std::ranges::any_of(cell.thresholds, [](const CellThreshold& threshold) {
+           const Against against = opposite_of(threshold);
+           return against == Against::one_rank || against == Against::one_share;
+         });
+}
+
 std::vector<const PlannedCell*> CellFamilies::compared_with(const Cell& cell) const {
   std::vector<const PlannedCell*> cells;
   const auto add = [&](const PlannedCell* other) {

@@ -36,6 +36,9 @@ class CellFamilies {
   // none.
   const PlannedCell* of_one_share(const Cell& cell) const;
 
+  // Whether a threshold holds the cell against one in another layout: compared_with() is empty otherwise.
+  static bool is_held_against_layouts(const Cell& cell);
+
   // Those in other layouts with which a threshold of the cell compares it. The same training on the CPU is none of
   // them: who selects cells of a GPU wants nothing to run where there is no GPU.
   std::vector<const PlannedCell*> compared_with(const Cell& cell) const;

@@ -13,7 +13,7 @@ namespace reprobench {
 std::string order_changes_text(const OperatorAtlas& atlas, std::size_t measured, std::size_t expected,
                                bool only_changed = false);
 
-// "99 outputs: 14 add in another order, 73 in one, 12 are not known"
+// "orders: 14 other, 73 the same, 12 not known"
 std::string order_count_text(const std::vector<CallOrderChanges>& changes);
 
 }  // namespace reprobench

@@ -115,6 +115,7 @@ void require_no_enclosure(const std::map<std::string, WorkerCommand>& workers) {
 void keep_untrusted_apart(const Plan& plan, std::map<std::string, WorkerCommand>& workers, const Project& project) {
   require_modest(plan);
   require_own_stacks(stacks_to_run(plan), project);
+  require_enclosure(project);
   enclose_workers(workers, project);
 }
 

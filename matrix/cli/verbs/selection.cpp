@@ -1,6 +1,7 @@
 #include "matrix/cli/verbs/selection.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -61,7 +62,7 @@ std::unordered_set<std::string_view> with_references(const Plan& plan, const Sel
   for (const PlannedCell& planned : plan.cells) {
     if (selection.takes(planned.cell)) add(planned);
   }
-  const CellFamilies families(plan);
+  std::optional<CellFamilies> families;  // of 100,000 cells they take a second, and few plans need them
   std::unordered_map<std::string_view, const PlannedCell*> by_id;
   for (const PlannedCell& planned : plan.cells) by_id.emplace(planned.cell.request.cell_id, &planned);
   for (std::size_t i = 0; i < added.size(); ++i) {
@@ -69,7 +70,9 @@ std::unordered_set<std::string_view> with_references(const Plan& plan, const Sel
     if (cell.reference_cell_id) {
       if (const auto found = by_id.find(*cell.reference_cell_id); found != by_id.end()) add(*found->second);
     }
-    for (const PlannedCell* other : families.compared_with(cell)) add(*other);
+    if (!CellFamilies::is_held_against_layouts(cell)) continue;
+    if (!families) families.emplace(plan);
+    for (const PlannedCell* other : families->compared_with(cell)) add(*other);
   }
   return ids;
 }

@@ -1,13 +1,13 @@
 // reprobench-enclosure: runs a command inside the unpacked root of an image, on this host and without an engine.
 //
-//   reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] [--shm BYTES] --
-//   COMMAND...
+//   reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] [--shm BYTES]
+//                        -- COMMAND...
 //
 // COMMAND is PID 1 of a PID namespace: its end ends everything inside. `/` is the image, read-only, with a /proc, /dev,
 // /tmp of its own and of the host only the PATHs, at the same places. Without --root there is no image, so that the
-// PATHs are all that the command sees. There is no network but the loopback, which ranks
-// of one attempt share (`--network-of`: a process of this program that is the first of them), and no capability.
-// Descriptors and variables go through. As root no user namespace is needed; others get one.
+// PATHs are all that the command sees. There is no network but the loopback, which ranks of one attempt share
+// (`--network-of`: a process of this program that is the first of them), and no capability. Descriptors and variables
+// go through. As root no user namespace is needed; others get one.
 //
 // Exit status: the command's; 64 for a wrong command line, 71 with one line on stderr where the enclosure could not be
 // made. A command that a signal ended ends this program by the same.

@@ -48,7 +48,7 @@ std::string leave_users() {
   const std::string group = std::to_string(getegid());
   if (unshare(CLONE_NEWUSER) != 0) {
     return failed("a user namespace") +
-           " (this kernel or container forbids it: run as root, or give the image to `podman` as podman:NAME)";
+           " (this kernel or container forbids it: run as root, or where user namespaces are allowed)";
   }
   std::string problem = write_text("/proc/self/setgroups", "deny");
   if (problem.empty()) problem = write_text("/proc/self/uid_map", user + " " + user + " 1");

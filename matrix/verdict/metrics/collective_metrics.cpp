@@ -363,12 +363,14 @@ QuietTimes quiet_times(const CellEvidence& cell) {
   return times;
 }
 
-// By how much load made some operation of a cell longer in one repeat than in another: a call that waits for a core
-// waits as long whatever it does, 4 ms for one slice of the scheduler.
-double waited_ns(const QuietTimes& times) {
+// By how much load made an operation that takes `time_ns` or less longer in one repeat than in another. A call that
+// waits for a core waits as long whatever it does, 4 ms for one slice of the scheduler; longer calls vary by
+// themselves.
+double waited_ns(const QuietTimes& times, double time_ns) {
   double most_ns = 0;
   for (const auto& [key, worst_ns] : times.of_worst_ns) {
-    most_ns = std::max(most_ns, worst_ns - times.of_ns.at(key));
+    const double quiet_ns = times.of_ns.at(key);
+    if (quiet_ns <= time_ns) most_ns = std::max(most_ns, worst_ns - quiet_ns);
   }
   return most_ns;
 }
@@ -424,13 +426,12 @@ Measurement latency_ratio(const CellEvidence& cell, const CellEvidence* referenc
   if (const std::string why = not_timed_alike(ours, theirs, reference->slug); !why.empty()) return no_value(why);
   Measurement worst;
   std::size_t compared = 0;
-  const double reference_waited_ns = waited_ns(theirs);
   for (const auto& [key, time_ns] : ours.of_ns) {
     const auto expected = theirs.of_ns.find(key);
     if (expected == theirs.of_ns.end()) continue;
     ++compared;
     const double ratio = time_ns / expected->second;
-    const double without_wait_ns = std::max(0.0, time_ns - reference_waited_ns);
+    const double without_wait_ns = std::max(0.0, time_ns - waited_ns(theirs, expected->second));
     const double at_best = std::min(ours.fastest_ns.at(key), without_wait_ns) / expected->second;
     worst.at_best = std::max(worst.at_best.value_or(at_best), at_best);
     if (worst.value && ratio <= *worst.value) continue;
