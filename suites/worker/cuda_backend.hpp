@@ -15,6 +15,9 @@ class Tensor;
 
 namespace reprobench {
 
+// A function and no macro: whatever does not call CUDA is then the same compilation with and without it.
+bool built_with_cuda();
+
 // Opens the first GPU this process sees, which must be of class `name`. Throws RunFailure.
 std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions& options);
 

@@ -167,6 +167,8 @@ class Cuda final : public ComputeDevice {
 
 }  // namespace
 
+bool built_with_cuda() { return true; }
+
 std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions& options) {
   const DeviceFacts device = first_device();
   const std::string found = device_class(device.compute_capability);

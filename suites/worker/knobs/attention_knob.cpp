@@ -2,6 +2,7 @@
 // that a stack cannot silently take another.
 #include <ATen/Context.h>
 
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/knobs/knob_row.hpp"
 
 namespace reprobench {
@@ -31,13 +32,13 @@ std::string apply_attention(const std::string& value, const Settings&) {
 KnobSupport support_attention(const Knob& knob) {
 #if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
   KnobSupport support{std::string(knob.name), {"written_out", "math", "flash"}, ""};
-#ifdef REPROBENCH_WITH_CUDA
+  if (!built_with_cuda()) {
+    support.reason = "the others act on a GPU, and this worker was built without CUDA";
+    return support;
+  }
   support.values.emplace_back("mem_efficient");
   if (has_cudnn_attention<at::Context>) support.values.emplace_back("cudnn");
   if (support.values.size() < knob.values.size()) support.reason = "this LibTorch has no cuDNN attention";
-#else
-  support.reason = "the others act on a GPU, and this worker was built without CUDA";
-#endif
   return support;
 #else
   return support_default_only(knob, "this LibTorch has no fused attention");

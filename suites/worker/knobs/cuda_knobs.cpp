@@ -5,6 +5,7 @@
 
 #include <ATen/Context.h>
 
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/knobs/knob_row.hpp"
 
 namespace reprobench {
@@ -88,11 +89,8 @@ constexpr KnobRow kCudaRows[] = {
 std::span<const KnobRow> cuda_knob_rows() { return kCudaRows; }
 
 KnobSupport support_gpu_only(const Knob& knob) {
-#ifdef REPROBENCH_WITH_CUDA
-  return support_everything(knob);
-#else
+  if (built_with_cuda()) return support_everything(knob);
   return support_default_only(knob, "acts on a GPU, and this worker was built without CUDA");
-#endif
 }
 
 }  // namespace reprobench

@@ -187,7 +187,7 @@ TEST_CASE("a forward pass leaves less memory behind where blocks are computed ag
   }
 }
 
-TEST_CASE("micro-batches, a common norm and a resumed run keep their bits", "[worker][checkpointing]") {
+TEST_CASE("micro-batches, a common norm and a resumed run keep their bits", "[worker][checkpointing][ranks]") {
   CellRequest request = stacked_request({"llama", "tiny-lora"}, "off");
   request.knobs["accumulate"] = "2";
   request.knobs["max_grad_norm"] = "0.5";
@@ -203,7 +203,7 @@ TEST_CASE("micro-batches, a common norm and a resumed run keep their bits", "[wo
   CHECK(run_stacked(request).result.chain == chain);
 }
 
-TEST_CASE("ranks that share out states, gradients and parameters keep their bits", "[worker][checkpointing]") {
+TEST_CASE("ranks that share out states, gradients and parameters keep their bits", "[worker][checkpointing][ranks]") {
   for (const SharedTraining& training :
        {SharedTraining{"llama", "tiny-lora", 4}, SharedTraining{"fusion", "tiny", 4}}) {
     const RankTrace alone = train_on(1, 2, training).front();

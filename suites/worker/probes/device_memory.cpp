@@ -34,7 +34,8 @@ constexpr float kFactor = 3;
 constexpr std::uint64_t kFewestLoads = 1 << 16;
 
 std::vector<std::int64_t> stream_sizes(const ProbeRun& run) {
-  return run.on_cpu() ? cpu_stream_sizes() : gpu_stream_sizes(run.compute().facts().l2_bytes);
+  const ComputeDevice& device = run.compute();
+  return run.on_cpu() ? cpu_stream_sizes(device.free_bytes()) : gpu_stream_sizes(device.facts().l2_bytes);
 }
 
 // What one operation of a set of streams makes of element i, computed on the host by plain C++.

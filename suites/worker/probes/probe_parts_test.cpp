@@ -99,6 +99,14 @@ TEST_CASE("no array of the streams fits the L2 cache of any card, nor half of it
   CHECK(gpu_stream_sizes(50 * kMiB) == std::vector<std::int64_t>{256 * kMiB, 512 * kMiB, 1024 * kMiB});
 }
 
+TEST_CASE("arrays that a host's free memory does not hold eight times are left out, but for the smallest", "[probe]") {
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  CHECK(cpu_stream_sizes(1024 * kMiB) == std::vector<std::int64_t>{kMiB, 16 * kMiB, 128 * kMiB});
+  CHECK(cpu_stream_sizes(1024 * kMiB - 1) == std::vector<std::int64_t>{kMiB, 16 * kMiB});
+  CHECK(cpu_stream_sizes(128 * kMiB - 1) == std::vector<std::int64_t>{kMiB});
+  CHECK(cpu_stream_sizes(0) == std::vector<std::int64_t>{kMiB});
+}
+
 // The largest tensor that any operator returns.
 class LargestResult final : public OperatorListener {
  public:

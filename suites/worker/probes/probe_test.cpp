@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <ATen/core/Tensor.h>
@@ -29,11 +30,16 @@ CellRequest request_of(const std::string& probe) {
   return request;
 }
 
-std::vector<ProbeMeasurement> measurements_of(const CellRequest& request) {
+struct ProbedOnce {
+  std::vector<ProbeMeasurement> measurements;
+  std::vector<std::string> kinds;  // of the trace's lines, in their order
+};
+
+ProbedOnce probed(const CellRequest& request) {
   const TemporaryFolder folder;
   CellResult result;
   run_probe(request, folder.path(), result);
-  std::int64_t progress = 0;
+  ProbedOnce all{result.measurements, {}};
   std::vector<std::string> in_trace;
   std::ifstream trace(folder.path() / "trace.jsonl");
   std::string line;
@@ -41,13 +47,42 @@ std::vector<ProbeMeasurement> measurements_of(const CellRequest& request) {
     const auto checked = parse_trace_line(line, seq);
     REQUIRE(checked.index() == 0);
     const auto& body = std::get<0>(checked);
-    if (body.at("kind") == "progress") ++progress;
+    all.kinds.push_back(body.at("kind"));
     if (body.at("kind") == "measurement") in_trace.push_back(to_json(measurement_from_line(body)).dump());
   }
   std::vector<std::string> in_result;
   for (const ProbeMeasurement& measurement : result.measurements) in_result.push_back(to_json(measurement).dump());
   CHECK(in_trace == in_result);
+  const auto progress = std::count(all.kinds.begin(), all.kinds.end(), "progress");
   CHECK(result.trace_lines == static_cast<std::int64_t>(result.measurements.size()) + progress + 2);
+  return all;
+}
+
+std::vector<ProbeMeasurement> measurements_of(const CellRequest& request) { return probed(request).measurements; }
+
+// A probe without a fault is run once for all tests that look at it: it takes seconds.
+const ProbedOnce& clean(const std::string& probe) {
+  static std::map<std::string, ProbedOnce> known;
+  const auto found = known.find(probe);
+  return found != known.end() ? found->second : known.emplace(probe, probed(request_of(probe))).first->second;
+}
+
+// The CPU of a host that has little memory left, so that a probe of it is small.
+class CrowdedCpu final : public PlayedCpu {
+ public:
+  std::int64_t free_bytes() const override { return std::int64_t{512} << 20; }
+};
+
+std::vector<ProbeMeasurement> memory_with(const Injection& fault, int samples = 2) {
+  CellRequest request = request_of("device_memory");
+  request.workload.samples = samples;
+  request.inject = fault;
+  const TemporaryFolder folder;
+  CellResult result;
+  CrowdedCpu device;
+  TraceWriter trace(folder.path() / "trace.jsonl");
+  ProbeRun run(request, folder.path(), device, trace, result);
+  probe_device_memory(run);
   return result.measurements;
 }
 
@@ -60,9 +95,8 @@ const ProbeMeasurement& find(const std::vector<ProbeMeasurement>& measurements, 
 
 TEST_CASE("every probe measures all the operations it declares, none of them wrongly, every sample kept", "[probe]") {
   const std::string probe = GENERATE("device_smoke", "device_memory", "device_compute", "device_stress");
-  const auto measurements = measurements_of(request_of(probe));
   std::set<std::string> seen;
-  for (const ProbeMeasurement& measurement : measurements) {
+  for (const ProbeMeasurement& measurement : clean(probe).measurements) {
     CAPTURE(probe, measurement.operation, measurement.labels, measurement.finding);
     seen.insert(measurement.operation);
     CHECK(measurement.status != MeasurementStatus::wrong);
@@ -95,7 +129,7 @@ TEST_CASE("a stress leaves a line in the trace with each sample", "[probe]") {
 
 TEST_CASE("a measurement says when it was timed, one after the other", "[probe]") {
   std::int64_t last_ns = 0;
-  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_compute"))) {
+  for (const ProbeMeasurement& measurement : clean("device_compute").measurements) {
     CAPTURE(measurement.operation, measurement.labels);
     const bool is_timed = measurement.status == MeasurementStatus::measured;
     CHECK(measurement.timed_from_ns.has_value() == is_timed);
@@ -109,21 +143,11 @@ TEST_CASE("a measurement says when it was timed, one after the other", "[probe]"
 
 // What was seen of a call is complete only after the last sample of the probe was taken.
 TEST_CASE("kernels are watched after everything was timed", "[probe]") {
-  const TemporaryFolder folder;
-  CellResult result;
-  run_probe(request_of("device_compute"), folder.path(), result);
-  std::ifstream trace(folder.path() / "trace.jsonl");
-  bool measured = false;
-  std::size_t timed = 0;
-  for (std::string line; std::getline(trace, line);) {
-    const nlohmann::json body = nlohmann::json::parse(line);
-    if (body.at("kind") == "progress") {
-      CHECK_FALSE(measured);
-      ++timed;
-    }
-    if (body.at("kind") == "measurement") measured = true;
-  }
-  CHECK(timed > 10);
+  const std::vector<std::string>& kinds = clean("device_compute").kinds;
+  CHECK(std::count(kinds.begin(), kinds.end(), "progress") > 10);
+  const auto first = std::find(kinds.begin(), kinds.end(), "measurement");
+  CHECK(first != kinds.end());
+  CHECK(std::find(first, kinds.end(), "progress") == kinds.end());
 }
 
 TEST_CASE("new memory is not filled while a probe is timed, though results are deterministic", "[probe]") {
@@ -139,7 +163,7 @@ TEST_CASE("new memory is not filled while a probe is timed, though results are d
 // Which, depends on the CPU and the libraries; that every operation has a word or a reason does not.
 TEST_CASE("what a library chooses to do is recorded with the kernels that show it", "[probe]") {
   const std::string probe = GENERATE("device_compute", "device_stress");
-  for (const ProbeMeasurement& measurement : measurements_of(request_of(probe))) {
+  for (const ProbeMeasurement& measurement : clean(probe).measurements) {
     CAPTURE(measurement.operation, measurement.labels, measurement.kernels, measurement.algorithm_unknown);
     if (measurement.status != MeasurementStatus::measured) continue;
     CHECK_FALSE(measurement.kernels.empty());
@@ -147,7 +171,7 @@ TEST_CASE("what a library chooses to do is recorded with the kernels that show i
     // LibTorch's operators alone tell of these, whatever lies beneath them.
     CHECK_FALSE(measurement.algorithm.empty());
   }
-  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_smoke"))) {
+  for (const ProbeMeasurement& measurement : clean("device_smoke").measurements) {
     CHECK(measurement.kernels.empty());
     CHECK(measurement.algorithm_unknown.empty());
   }
@@ -242,7 +266,7 @@ TEST_CASE("an error is held to the bound of the algorithm that was seen, and to 
 }
 
 TEST_CASE("convolutions on the CPU have the bound of what did them", "[probe]") {
-  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_compute"))) {
+  for (const ProbeMeasurement& measurement : clean("device_compute").measurements) {
     if (measurement.operation != "conv" || measurement.status != MeasurementStatus::measured) continue;
     CAPTURE(measurement.labels, measurement.algorithm);
     CHECK(measurement.error_bound_rel ==
@@ -274,10 +298,8 @@ TEST_CASE("a probe that ends before it watched says so of all that it timed", "[
 }
 
 TEST_CASE("a wrong result is found and not timed, and leaves the others alone", "[probe]") {
-  CellRequest request = request_of("device_memory");
   const std::string operation = GENERATE("triad", "copy", "read_sum", "pointer_chase");
-  request.inject = Injection{"result_wrong", 1, operation, 5};
-  for (const ProbeMeasurement& measurement : measurements_of(request)) {
+  for (const ProbeMeasurement& measurement : memory_with({"result_wrong", 1, operation, 5})) {
     CAPTURE(measurement.operation, measurement.finding);
     CHECK((measurement.status == MeasurementStatus::wrong) == (measurement.operation == operation));
     if (measurement.operation == operation) CHECK(measurement.samples.empty());
@@ -296,10 +318,10 @@ TEST_CASE("one wrong element of a product is found in every type by its distance
 }
 
 TEST_CASE("a single flipped bit among thousands of products is found, with its place", "[probe]") {
+  const ProbeMeasurement unchanged = clean("device_stress").measurements.front();
+  CHECK(unchanged.results_compared > 1);
+  CHECK(unchanged.results_differing == 0);
   CellRequest request = request_of("device_stress");
-  const ProbeMeasurement clean = measurements_of(request).front();
-  CHECK(clean.results_compared > 1);
-  CHECK(clean.results_differing == 0);
   request.inject = Injection{"result_bit", 2, "repeated_gemm", 4711};
   const ProbeMeasurement flipped = measurements_of(request).front();
   CHECK(flipped.results_differing == 1);
@@ -307,18 +329,13 @@ TEST_CASE("a single flipped bit among thousands of products is found, with its p
 }
 
 TEST_CASE("a memory cell that holds something else is found at its address", "[probe]") {
-  CellRequest request = request_of("device_memory");
-  request.inject = Injection{"result_bit", 1, "capacity", 12345};
-  const ProbeMeasurement capacity = find(measurements_of(request), {"capacity", {}, ""});
+  const ProbeMeasurement capacity = find(memory_with({"result_bit", 1, "capacity", 12345}), {"capacity", {}, ""});
   CHECK(capacity.status == MeasurementStatus::wrong);
   CHECK(capacity.finding == "1 words are wrong: word 12345 holds 12344 instead of 12345");
 }
 
 TEST_CASE("an operation made ten times slower shows it", "[probe]") {
-  CellRequest request = request_of("device_memory");
-  request.workload.samples = 5;
-  request.inject = Injection{"operation_slow", 1, "triad", 0};
-  const auto measurements = measurements_of(request);
+  const auto measurements = memory_with({"operation_slow", 1, "triad", 0}, /*samples=*/5);
   const auto best = [&](const char* operation) {
     const auto& samples = find(measurements, {operation, {{"size", "1MiB"}}, ""}).samples;
     return *std::max_element(samples.begin(), samples.end());

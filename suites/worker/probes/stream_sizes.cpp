@@ -15,6 +15,10 @@ std::vector<std::int64_t> gpu_stream_sizes(std::int64_t l2_bytes) {
   return sizes;
 }
 
-std::vector<std::int64_t> cpu_stream_sizes() { return {mebibytes(1), mebibytes(16), mebibytes(128)}; }
+std::vector<std::int64_t> cpu_stream_sizes(std::int64_t free_bytes) {
+  std::vector<std::int64_t> sizes = {mebibytes(1), mebibytes(16), mebibytes(128)};
+  std::erase_if(sizes, [&](std::int64_t bytes) { return bytes > free_bytes / 8 && bytes > sizes.front(); });
+  return sizes;
+}
 
 }  // namespace reprobench

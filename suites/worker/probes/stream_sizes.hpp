@@ -11,7 +11,8 @@ namespace reprobench {
 // is 1 GiB, for caches up to 256 MiB.
 std::vector<std::int64_t> gpu_stream_sizes(std::int64_t l2_bytes);
 
-// Sizes from within a CPU's caches to well beyond them.
-std::vector<std::int64_t> cpu_stream_sizes();
+// Sizes from within a CPU's caches to well beyond them. Operands, results and references are up to seven arrays at
+// once, so all sizes need 1 GiB of free memory. The smallest is always measured.
+std::vector<std::int64_t> cpu_stream_sizes(std::int64_t free_bytes);
 
 }  // namespace reprobench

@@ -10,6 +10,8 @@ constexpr const char* kProblem = "this worker was built without CUDA; install th
 
 }  // namespace
 
+bool built_with_cuda() { return false; }
+
 std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions&) {
   throw RunFailure("unsupported", "cannot train on `" + name + "`: " + kProblem);
 }
