@@ -3,8 +3,8 @@
 # those that failed did. Sourced; ci/steps_test.sh plants failures of every kind.
 #
 #   begin_steps FOLDER     of the logs, which stay there; those of the last time are deleted
-#   step NAME COMMAND...   beside NAME COMMAND...   together   early NAME COMMAND...   arrived NAME
-#   end_steps              seconds, reasons, and the last line `N passed, N failed, N skipped`; 1 if something failed
+#   step NAME COMMAND...   beside NAME COMMAND...   after NAME   together   early NAME COMMAND...   arrived NAME
+#   end_steps              seconds of wall and of CPU, reasons, and the last line `N passed, N failed, N skipped`; 1 if something failed
 
 cores=$(nproc)
 step_python=$(command -v /usr/bin/python3 || command -v python3)
@@ -23,26 +23,34 @@ log_of() { # NAME
   echo "$logs/$(tr -c '[:alnum:]\n' '-' <<<"$1").log"
 }
 
-# timed LOG COMMAND...: runs it into LOG and leaves `STATUS SECONDS` in LOG.end.
+# timed LOG COMMAND...: runs it into LOG and leaves `STATUS SECONDS CPU_SECONDS` in LOG.end.
 timed() {
-  local step_log=$1 start=$SECONDS status=0
+  local step_log=$1 start=$SECONDS status=0 shell=$BASHPID before after
   shift
+  before=$(cpu_seconds "$shell")
   "$@" >"$step_log" 2>&1 || status=$?
+  after=$(cpu_seconds "$shell")
   # Where the disk is full the other steps still run, and the last line is still written.
-  { echo "$status $((SECONDS - start))" >"$step_log.end"; } 2>/dev/null || true
+  { echo "$status $((SECONDS - start)) $((after - before))" >"$step_log.end"; } 2>/dev/null || true
+}
+
+# cpu_seconds PROCESS: user and system time of its children that have ended and were waited for. On a shared machine it says better
+# than the clock which step grew.
+cpu_seconds() {
+  awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); print int(($14 + $15) / ticks) }' "/proc/$1/stat"
 }
 
 # report NAME LOG: one line when it passed; the first failed assertion and its last lines when it failed.
 report() {
-  local name=$1 log=$2 status='' seconds='' now_mb
+  local name=$1 log=$2 status='' seconds='' cpu='' now_mb
   now_mb=$(free_mb)
   if [ "$now_mb" -lt "$disk_least_mb" ]; then disk_least_mb=$now_mb; fi
-  { read -r status seconds <"$log.end"; } 2>/dev/null || true
+  { read -r status seconds cpu <"$log.end"; } 2>/dev/null || true
   if [ -z "$seconds" ]; then # its shell was killed, or there was no room for its end
-    status=1 seconds=0
+    status=1 seconds=0 cpu=0
     echo "steps: how this step ended is not on record; $now_mb MB are free in $logs" | tee -a "$log" || true
   fi
-  durations+=("$seconds $name")
+  durations+=("$seconds $cpu $name")
   count "$log" "$status"
   if [ "$status" -eq 0 ]; then
     echo "ok      $name  $seconds s"
@@ -73,6 +81,13 @@ beside() {
   while [ "$(busy)" -ge "$cores" ]; do wait -n || true; done
   timed "$log" "${@:2}" &
   group+=("$1" "$log" "$!")
+}
+# after NAME: what follows needs this step of the group, and waits until it has ended.
+after() {
+  local index
+  for ((index = 0; index < ${#group[@]}; index += 3)); do
+    if [ "${group[index]}" = "$1" ]; then wait "${group[index + 2]}" || true; fi
+  done
 }
 together() {
   while [ "${#group[@]}" -gt 0 ]; do
@@ -133,17 +148,19 @@ count() {
 budget_of() { awk -F ' *[|] *' -v name="$1" '$2 == name && $(NF - 1) ~ /^[0-9]+$/ { print $(NF - 1) }' ci/README.md; }
 
 end_steps() {
-  local seconds name budget note index reason
-  echo "seconds of each step, the longest first; budgets are those of ci/README.md:"
-  while read -r seconds name; do
+  local seconds cpu name budget note index reason all_cpu=0
+  echo "seconds of each step, by the clock and of CPU, the longest first; budgets are those of ci/README.md:"
+  while read -r seconds cpu name; do
+    all_cpu=$((all_cpu + cpu))
     budget=$(budget_of "$name") note=''
     if [ -z "$budget" ]; then
       note='  no budget'
     elif [ "$seconds" -gt "$budget" ]; then
       note="  OVER its budget of $budget s"
     fi
-    printf '%6d  %s%s\n' "$seconds" "$name" "$note"
+    printf '%6d %6d  %s%s\n' "$seconds" "$cpu" "$name" "$note"
   done < <(printf '%s\n' "${durations[@]}" | sort -rn)
+  echo "$SECONDS s by the clock, $all_cpu s of CPU"
   echo "disk: $disk_free_mb MB were free, $disk_least_mb MB at the end of the step that left least"
   if [ "${#failures[@]}" -gt 0 ]; then echo "failed steps; all that each said is in $logs:"; fi
   for ((index = 0; index < ${#failures[@]}; index += 2)); do

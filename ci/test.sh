@@ -83,10 +83,10 @@ else
   beside "scripts that run by hand" ci/scripts_test.sh build-ci
   beside "a runner's image" ci/image_test.sh ci
   beside "images inspected" ci/inspect_test.sh build-ci/bin/reprobench
-  together
-  # With the worker's tests that were just built.
-  beside "two images compared from inside" ci/qualify_test.sh build-ci/bin/reprobench
+  after "the worker on that stack" # its test program is what the classes run
   beside "what computes, as AVX2 alone" ci/cpu_classes.sh avx2
+  after "the worker with CUDA" # which installed the second stack
+  beside "two images compared from inside" ci/qualify_test.sh build-ci/bin/reprobench
   if [ "$all" = yes ]; then beside "what computes, as AVX-512 without bf16" ci/cpu_classes.sh avx512; fi
   together
 fi
