@@ -34,6 +34,7 @@ cmake --build --preset "$preset" --target reprobench >/dev/null
 build=build-$preset
 [ "$preset" = release ] && build=build
 cp "$build"/bin/reprobench "$build"/bin/reprobench-shepherd "$build"/bin/reprobench-enclosure "$root/bin"
+cp -r "$build/schema" "$root"
 # The tests that ci/first_gpu.sh runs on a card, as no machine without a network has Catch2, and the worker built beside them.
 if [ ${#tests[@]} -gt 0 ]; then cp "${tests[@]}" "$root/bin"; fi
 strip "$root"/bin/*

@@ -279,7 +279,7 @@ tensors = dict(safetensors.deserialize(states[0].read_bytes()))
 assert list(tensors["fc1.weight"]["shape"]) == [128, 784], sorted(tensors)
 PYTHON
 for documents in "$work/documents" "$work/overflow-documents" "$work/subgraph-documents"; do
-  PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$documents"
+  PYTHONDONTWRITEBYTECODE=1 REPROBENCH_SCHEMAS=$(dirname "$reprobench")/../schema "$python" reports/tests/validate_documents.py "$documents"
 done
 
 echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of a rank and of going on"

@@ -20,7 +20,7 @@ mkdir "$work/documents"
 status=0
 "$reprobench" --store "$work/store" selftest --stack "$stack" --once --placements 1 --clean 2 --batches 8 --json \
   >"$work/documents/selftest.json" || status=$?
-PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents"
+PYTHONDONTWRITEBYTECODE=1 REPROBENCH_SCHEMAS=$(dirname "$reprobench")/../schema "$python" reports/tests/validate_documents.py "$work/documents"
 "$python" -c 'import json, sys
 rows = json.load(open(sys.argv[1]))["rows"]
 rows.sort(key=lambda row: row["problem"] != "")  # what failed is read last

@@ -71,5 +71,5 @@ REPROBENCH_DOCUMENTS=$work/documents "$(dirname "$reprobench")/cli_test" "[.docu
 
 ls "$work"/gpu_run/cells/*/*/telemetry.jsonl >/dev/null
 export PYTHONDONTWRITEBYTECODE=1
-"$python" reports/tests/validate_documents.py "$work/documents" "$work/run" "$work/merged" "$work/gpu_run"
+REPROBENCH_SCHEMAS=$(dirname "$reprobench")/../schema "$python" reports/tests/validate_documents.py "$work/documents" "$work/run" "$work/merged" "$work/gpu_run"
 "$python" reports/tests/read_event_files.py "$work/run"

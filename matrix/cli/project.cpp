@@ -70,6 +70,8 @@ fs::path Project::stacks_home() const {
 
 fs::path Project::shepherd() const { return executable_folder() / "reprobench-shepherd"; }
 
+fs::path Project::schemas() const { return executable_folder().parent_path() / "schema"; }
+
 Vocabulary Project::vocabulary() const {
   Vocabulary vocabulary{metric_infos(), {}};
   for (const auto& entry : fs::directory_iterator(root_ / "models")) {

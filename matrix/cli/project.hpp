@@ -24,6 +24,7 @@ class Project {
   // $REPROBENCH_STACKS, or STORE/stacks.
   std::filesystem::path stacks_home() const;
   std::filesystem::path shepherd() const;  // beside this executable
+  std::filesystem::path schemas() const;   // those that the build wrote, beside the folder of this executable
   std::filesystem::path data() const { return root_ / "models" / "data"; }
 
   Vocabulary vocabulary() const;

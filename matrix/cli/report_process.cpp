@@ -23,6 +23,7 @@ ReportOutcome write_reports(const Project& project, const std::filesystem::path&
   SubprocessOptions options =
       isolated_python(python, {project.root() / "reports", std::filesystem::absolute(run_folder).string()});
   if (!to.empty()) options.command.insert(options.command.end(), {"--out", std::filesystem::absolute(to).string()});
+  (*options.environment)["REPROBENCH_SCHEMAS"] = project.schemas().string();
   options.shepherd = project.shepherd();
   const SubprocessResult result = run_subprocess(options);
   if (result.exit_code != 0) {

@@ -23,14 +23,16 @@ std::filesystem::path python(const SmallProject& project, const std::string& bod
 
 TEST_CASE("the generator is isolated, is given the run and the project's reports, and writes no byte code", "[cli]") {
   const SmallProject project;
-  const Setting setting("REPROBENCH_PYTHON",
-                        python(project, "echo \"$@\"; echo \"$PWD $PYTHONPATH $CANARY $LANG\"").string());
+  const Setting setting(
+      "REPROBENCH_PYTHON",
+      python(project, "echo \"$@\"; echo \"$PWD $PYTHONPATH $CANARY $LANG $REPROBENCH_SCHEMAS\"").string());
   const Setting canary("CANARY", "passed on");
   const Setting path("PYTHONPATH", "/elsewhere");
   const Setting language("LANG", "C.UTF-8");
   const ReportOutcome report = write_reports(project.project(), "/the/run");
   CHECK(report.problem.empty());
-  CHECK(report.paths == "-I -B " + (project.root() / "reports").string() + " /the/run\n/   C.UTF-8\n");
+  CHECK(report.paths == "-I -B " + (project.root() / "reports").string() + " /the/run\n/   C.UTF-8 " +
+                            project.project().schemas().string() + "\n");
 }
 
 TEST_CASE("#41: a generator ends with its coordinator, even by SIGKILL", "[cli][process]") {

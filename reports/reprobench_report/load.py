@@ -13,9 +13,9 @@ from typing import Any
 
 from .schema_check import first_problem
 
-# In the source tree the schemas lie beside the code that writes the documents; an installed package carries a copy.
-_PACKAGE = Path(__file__).resolve().parent
-_SCHEMA_FOLDERS = (_PACKAGE / "schema", _PACKAGE.parent.parent / "matrix" / "contract" / "schema")
+# The build writes the schemas. `reprobench` names its own; by hand they are a bundle's, or those of the last build in the checkout.
+_ROOT = Path(__file__).resolve().parents[2]
+_SCHEMA_FOLDERS = (_ROOT / "schema", _ROOT / "build" / "schema", _ROOT / "build-ci" / "schema")
 
 # Most-wanted first: how a report orders cells, counts and colours.
 OUTCOMES = ("failed", "errored", "inconclusive", "unfinished", "passed", "recorded", "skipped")
@@ -45,12 +45,20 @@ class Run:
         return self.verdict["cells"]
 
 
+def schema_folder() -> Path:
+    named = os.environ.get("REPROBENCH_SCHEMAS", "")
+    folders = [Path(named)] if named else [folder for folder in _SCHEMA_FOLDERS if folder.is_dir()]
+    if not folders:
+        raise ReportError("there are no schemas: `reprobench schema --write DIR`, then REPROBENCH_SCHEMAS=DIR")
+    return max(folders, key=lambda folder: folder.stat().st_mtime if folder.is_dir() else 0.0)
+
+
 def load_schema(name: str) -> dict[str, Any]:
-    for folder in _SCHEMA_FOLDERS:
-        path = folder / f"{name}.schema.json"
-        if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))
-    raise ReportError(f"the schema of {name} documents is not installed beside this package")
+    path = schema_folder() / f"{name}.schema.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReportError(f"the schema of {name} documents cannot be read: {path}: {error.strerror}") from None
 
 
 def _reject_constant(word: str) -> Any:

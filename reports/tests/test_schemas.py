@@ -8,6 +8,7 @@ import unittest
 import golden_run
 import telemetry_samples
 
+from reprobench_report.load import load_schema, schema_folder
 from reprobench_report.schema_check import compiled, first_problem
 
 try:
@@ -16,7 +17,7 @@ except ImportError:
     jsonschema = None
 
 CONTRACT = golden_run.REPOSITORY / "matrix" / "contract"
-SCHEMA_FILES = sorted((CONTRACT / "schema").glob("*.schema.json"))
+SCHEMA_FILES = sorted(schema_folder().glob("*.schema.json"))
 DIGEST = "0123456789abcdef" * 2
 
 
@@ -168,7 +169,7 @@ SAMPLES = {
     ],
 }  # fmt: skip
 # The documents of a run. Those that verbs print are held against their schemas by the verbs' own tests.
-SCHEMAS = {name: json.loads((CONTRACT / "schema" / f"{name}.schema.json").read_text()) for name in SAMPLES}
+SCHEMAS = {name: load_schema(name) for name in SAMPLES}
 
 
 def _broken(document):

@@ -15,7 +15,10 @@ import jsonschema
 
 # Documents whose form is somebody else's: in-toto's statements have a `_type`.
 OF_OTHERS = {"attestation"}
-SCHEMAS = Path(__file__).resolve().parents[2] / "matrix" / "contract" / "schema"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from reprobench_report.load import schema_folder  # noqa: E402
+
+SCHEMAS = schema_folder()
 
 
 def validator(name: str) -> jsonschema.Draft7Validator:

@@ -11,6 +11,7 @@
 #include "matrix/contract/result.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/contract/version.hpp"
 #include "matrix/image/inspection.hpp"
 #include "matrix/inquiry/bisect/bisect_document.hpp"
 #include "matrix/inquiry/bisect/bisect_journal.hpp"
@@ -60,18 +61,44 @@ std::string turns_text() {
       lines_schema<TurnsHeader, Turn>("One line of turns.jsonl: when a resident worker does which of its steps"));
 }
 
-constexpr DocumentSchema kSchemas[] = {
+// What `describe` prints has the keys of its kind. Only those that a reader of all kinds needs are fixed.
+std::string description_text() {
+  SchemaJson schema = SchemaJson::parse(R"({
+    "$schema": "http://json-schema.org/draft-07/schema#", "title": "reprobench describe KIND NAME",
+    "type": "object", "additionalProperties": false, "required": ["schema", "version", "kind", "name", "details"],
+    "properties": {
+      "schema": {"const": "reprobench/description"},
+      "version": {"type": "object", "additionalProperties": false, "required": ["major", "minor"], "properties": {}},
+      "kind": {"enum": ["workload", "probe", "stack", "knob", "metric", "suite"]},
+      "name": {"type": "string"},
+      "details": {"type": "object", "required": ["summary"], "properties": {
+        "summary": {"type": "string"},
+        "coverage": {
+          "description": "Of a stack: what of it runs on which class of GPU; collectives are NCCL's.",
+          "type": "array", "items": {"type": "object", "additionalProperties": false,
+            "required": ["device", "compute", "collectives", "driver_at_least"], "properties": {
+              "device": {"type": "string", "pattern": "^sm_[0-9]+$"},
+              "compute": {"enum": ["native", "ptx", "none", "unknown"]},
+              "collectives": {"enum": ["native", "ptx", "none", "unknown"]},
+              "driver_at_least": {"description": "Of `ptx`: an older driver cannot compile it. Empty otherwise.",
+                                  "type": "string"}}}}}}}})");
+  schema["properties"]["version"]["properties"] = {{"major", {{"const", kContractVersion.major}}},
+                                                   {"minor", {{"const", kContractVersion.minor}}}};
+  return text_of(schema);
+}
 
+constexpr DocumentSchema kSchemas[] = {
     {"atlas", document_text<OperatorAtlas>},
     {"attestation", document_text<Attestation>},
     {"batch_fit", document_text<BatchFit>},
     {"bisect", document_text<BisectDocument>},
-    {"component_alone", document_text<ComponentAlone>},
-    {"component_bisect", document_text<ComponentBisectDocument>},
     {"bisect_record", document_text<BisectRecord>},
     {"capability", document_text<Capability>},
     {"comparison", document_text<CellComparison>},
     {"comparisons", document_text<ComparisonsDocument>},
+    {"component_alone", document_text<ComponentAlone>},
+    {"component_bisect", document_text<ComponentBisectDocument>},
+    {"description", description_text},
     {"doctor", document_text<DoctorDocument>},
     {"envelope", document_text<Envelope>},
     {"exit", document_text<ExitRecord>},

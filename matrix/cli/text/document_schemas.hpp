@@ -1,5 +1,5 @@
-// The JSON Schemas of all documents. The files in matrix/contract/schema/ are written from here
-// (`reprobench schema --write matrix/contract/schema`) for readers that are not C++; a test holds them equal.
+// The JSON Schemas of all documents. The build writes them as files beside the program (BUILD/schema/NAME.schema.json)
+// for readers that are not C++, such as the report generator.
 #pragma once
 
 #include <span>

@@ -124,9 +124,6 @@ class SmallProject {
     std::filesystem::create_directory_symlink(source / "matrix/facts", root() / "matrix/facts");
     std::filesystem::create_directories(root() / "suites/worker");
     std::filesystem::create_directories(root() / "kernels");
-    written_file(root() / "matrix/contract/schema/verdict.schema.json", "{\"a\": 1}\n");
-    written_file(root() / "matrix/contract/schema/atlas.schema.json", "{}\n");
-    written_file(root() / "matrix/contract/schema/README.md", "");
     written_file(root() / "models/mlp/model.cpp", "");
     written_file(root() / "models/gpt2/model.cpp", "");
     std::filesystem::create_directories(root() / "models/data");

@@ -19,16 +19,21 @@
 namespace reprobench {
 namespace {
 
-constexpr std::string_view kSchemaSuffix = ".schema.json";
-
-std::vector<std::string> schema_names(const std::filesystem::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    const std::string file = entry.path().filename();
-    if (file.ends_with(kSchemaSuffix)) names.push_back(file.substr(0, file.size() - kSchemaSuffix.size()));
+ExitCode write_schemas(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const DocumentSchema& schema : document_schemas()) {
+    write_file_atomically(folder / (std::string(schema.name) + ".schema.json"), schema.text());
   }
-  std::sort(names.begin(), names.end());
-  return names;
+  return ExitCode::passed;
+}
+
+std::string schema_text(const std::string& name) {
+  std::vector<std::string> names;
+  for (const DocumentSchema& schema : document_schemas()) {
+    if (schema.name == name) return schema.text();
+    names.emplace_back(schema.name);
+  }
+  throw UsageError(unknown_name("schema", name, names));
 }
 
 }  // namespace
@@ -60,27 +65,13 @@ std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
       ->type_name("NAME");
   app.add_option("--write", *folder_to_write, "Write all of them into this folder")->type_name("DIR");
   return [name, folder_to_write, &context] {
-    if (!folder_to_write->empty()) {
-      for (const DocumentSchema& schema : document_schemas()) {
-        const std::string file = std::string(schema.name) + std::string(kSchemaSuffix);
-        write_file_atomically(std::filesystem::path(*folder_to_write) / file, schema.text());
-      }
-      return ExitCode::passed;
-    }
-    const auto folder = Project(context.store).root() / "matrix" / "contract" / "schema";
-    const auto names = schema_names(folder);
+    if (!folder_to_write->empty()) return write_schemas(*folder_to_write);
     if (name->empty()) {
-      for (const std::string& known : names) context.terminal.out(known + "\n");
+      for (const DocumentSchema& known : document_schemas()) context.terminal.out(std::string(known.name) + "\n");
       return ExitCode::passed;
     }
-    if (const std::string keys = key_reference(*name); !keys.empty()) {
-      context.terminal.out(keys);
-      return ExitCode::passed;
-    }
-    if (std::find(names.begin(), names.end(), *name) == names.end()) {
-      throw UsageError(unknown_name("schema", *name, names));
-    }
-    context.terminal.out(read_file(folder / (*name + std::string(kSchemaSuffix))));
+    const std::string keys = key_reference(*name);
+    context.terminal.out(keys.empty() ? schema_text(*name) : keys);
     return ExitCode::passed;
   };
 }
