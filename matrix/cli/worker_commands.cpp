@@ -61,6 +61,7 @@ std::vector<std::string> add_installed(const std::set<std::string>& stacks, cons
     worker.enclosure = store.enclosure(stack);
     if (worker.enclosure) worker.enclosure->readable.push_back(project.data());
     worker.kept_answers = stack.worker.parent_path();
+    worker.mapped = store.mapped_files(stack);
   }
   return missing;
 }

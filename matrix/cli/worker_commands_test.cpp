@@ -31,6 +31,11 @@ TEST_CASE("an installed stack is run by its worker, with the project's data", "[
   CHECK(workers.at("new").arguments == std::vector<std::string>{"--data", (project.root() / "models/data").string()});
   CHECK(workers.at("new").environment.empty());
   CHECK(workers.at("new").kept_answers == stack.worker.parent_path());
+  const fs::path library = stack.folder / "site/torch/lib/libtorch_cpu.so";
+  written_file(stack.folder / "site/torch/lib/libstdc++.so.6", "the host's");
+  std::vector<fs::path> mapped = {library, stack.worker};
+  std::ranges::sort(mapped);
+  CHECK(worker_commands({"new"}, project.project(), {}).at("new").mapped == mapped);
   // A command that was given may be another one tomorrow.
   CHECK(worker_commands({"new"}, project.project(), given_workers({"new=/bin/a"})).at("new").kept_answers.empty());
 }

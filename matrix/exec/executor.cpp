@@ -26,6 +26,7 @@ constexpr milliseconds kReactionTime{100};   // how late a timer may be noticed
 constexpr milliseconds kTurnReaction{5};     // how late the end of a turn may be noticed: blocks are of 50 ms and more
 constexpr milliseconds kLastGoodbye{2'000};  // for the trees of a run that ends by an exception
 constexpr int kLongestBackoffDoublings = 10;
+constexpr int kRepeatsOfOneReading = 4;  // with the libraries where they lie; then they are read anew
 
 std::string new_nonce() {
   std::uint64_t bits = 0;
@@ -61,6 +62,12 @@ class Execution {
         throw std::invalid_argument("no worker for stack " + planned.cell.request.stack);
       }
     }
+    if (!options.read_anew) return;
+    for (const std::vector<std::size_t>& compared : compared_cells(plan)) {
+      for (const std::size_t index : compared) {
+        timed_beside_[compared.front()].insert(plan.cells[index].cell.request.stack);
+      }
+    }
   }
 
   std::vector<CellRecord> run() {
@@ -91,6 +98,7 @@ class Execution {
   std::int64_t memory_bytes(const TaskGroup& group) const;
   bool fits_beside_running(const TaskGroup& group) const;
   void launch_what_may_run();
+  void read_libraries_anew(const TaskGroup& group);
   void launch(TaskGroup tasks, GpuLease lease);
   CellRequest request_of(const AttemptTask& task) const;
   void launch(const AttemptTask& task, std::size_t member, RunningGroup& group);
@@ -125,8 +133,9 @@ class Execution {
   Placement placement_;
   std::vector<RunningGroup> running_;
   std::vector<CellRecord> records_;
-  std::set<std::string> failed_cells_;  // ids
-  std::set<std::size_t> is_over_;       // cells that get no more repeats
+  std::set<std::string> failed_cells_;                         // ids
+  std::set<std::size_t> is_over_;                              // cells that get no more repeats
+  std::map<std::size_t, std::set<std::string>> timed_beside_;  // by the first of cells that are compared: their stacks
 };
 
 std::int64_t Execution::memory_bytes(const TaskGroup& group) const {
@@ -157,6 +166,7 @@ void Execution::launch_what_may_run() {
     if (hopeless) {
       give_up(*tasks, *hopeless);
     } else {
+      read_libraries_anew(*tasks);
       launch(std::move(*tasks), std::move(*lease));
     }
   }
@@ -188,6 +198,19 @@ void Execution::give_up(const TaskGroup& tasks, const Hopeless& hopeless) {
     record(group, task, request, std::move(attempt));
   }
   retry_or_close(std::move(group));
+}
+
+// Repeats go round-robin over the cells that are compared, so the first of these begins each round. Nothing else runs
+// then.
+void Execution::read_libraries_anew(const TaskGroup& group) {
+  const AttemptTask& task = group.members.front();
+  const auto stacks = timed_beside_.find(task.cell_index);
+  if (stacks == timed_beside_.end() || stacks->second.size() < 2 || group.company == Company::shared) return;
+  if (cell_of(task).request.device != "cpu" || task.attempt > 0 || task.repeat % kRepeatsOfOneReading != 0) return;
+  std::vector<std::vector<std::filesystem::path>> sides;
+  for (const std::string& stack : stacks->second) sides.push_back(workers_.at(stack).mapped);
+  const ReadAnew read = options_.read_anew(sides, task.repeat / kRepeatsOfOneReading % 2 == 1);
+  if (observer_.libraries_read_anew) observer_.libraries_read_anew(stacks->second, read);
 }
 
 void Execution::launch(TaskGroup tasks, GpuLease lease) {

@@ -13,11 +13,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/exec/gpu/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
+#include "matrix/exec/page_cache.hpp"
 #include "matrix/exec/ranks/meeting_point.hpp"
 #include "matrix/exec/repeats_left.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -50,6 +53,8 @@ struct ExecutionOptions {
   const std::atomic<int>* interrupt = nullptr;
   MeetingPoint meeting{};          // for ranks that meet at a TCP store
   Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: they are not watched
+  // Reads the libraries of stacks anew that are timed against each other on the CPU; null: they stay as they are.
+  std::function<ReadAnew(const std::vector<std::vector<std::filesystem::path>>& sides, bool is_reversed)> read_anew;
 };
 
 // How a stack's cells are run on this host.
@@ -59,6 +64,8 @@ struct WorkerCommand {
   std::map<std::string, std::string> environment;  // of the stack; the knobs' variables are added
   std::optional<Enclosure> enclosure = {};         // what it runs inside; nothing: on this host itself
   std::filesystem::path kept_answers = {};         // folder of its answers about memory; empty: it is asked each time
+  std::vector<std::filesystem::path> mapped =
+      {};  // the files that its processes map: libraries of the stack, the worker
 };
 
 // Progress, for the terminal. Called from execute()'s own thread.
@@ -70,6 +77,7 @@ struct ExecutionObserver {
   // because of noise. They and their references are repeated up to their next look (evidence/planned_looks.hpp).
   std::function<std::vector<std::string>(const std::vector<const CellRecord*>&)> open_for_noise;
   std::function<void(const Cell&, const FurtherRepeats&)> repeats_added;
+  std::function<void(const std::set<std::string>& stacks, const ReadAnew&)> libraries_read_anew;
   // Returns the ids of cells that have failed by their checks, now that this cell ended. They count for fail_fast.
   std::function<std::vector<std::string>(const CellRecord&)> failed_by_checks;
   std::function<void()> tick;  // at least every 200 ms

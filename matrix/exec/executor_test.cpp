@@ -1,4 +1,6 @@
 // Order, limits and interruption of attempts.
+#include <fmt/format.h>
+
 #include "matrix/exec/executor_scene.hpp"
 
 namespace reprobench {
@@ -170,6 +172,46 @@ TEST_CASE("jobs bounds how many attempts run at once", "[exec]") {
   scene.run(plan);
   CHECK(scene.launcher.started.size() == 7);
   CHECK(scene.launcher.most_at_once == 3);
+}
+
+TEST_CASE("libraries of stacks that are timed against each other are read anew before every fourth round", "[exec]") {
+  Plan plan = two_cells();
+  for (PlannedCell& planned : plan.cells) {
+    planned.cell.exclusive = true;
+    planned.cell.repeat = 6;
+  }
+  plan.cells[0].cell.reference_cell_id = "bbb";
+  ExecutorScene scene({});
+  std::vector<std::string> read;
+  scene.options.read_anew = [&](const std::vector<std::vector<std::filesystem::path>>& sides, bool is_reversed) {
+    read.push_back(fmt::format("{} sides{} after {}", sides.size(), is_reversed ? " reversed" : "",
+                               scene.launcher.started.size()));
+    return ReadAnew{};
+  };
+  const std::vector<std::string> expected = {"2 sides after 0", "2 sides reversed after 8"};
+  scene.run(plan);
+  CHECK(read == expected);
+
+  const auto is_read = [&](const Plan& changed) {
+    ExecutorScene other({});
+    bool was_read = false;
+    other.options.read_anew = [&](const auto&, bool) {
+      was_read = true;
+      return ReadAnew{};
+    };
+    other.run(changed);
+    return was_read;
+  };
+  CHECK(is_read(plan));
+  Plan shared = plan;
+  for (PlannedCell& planned : shared.cells) planned.cell.exclusive = false;
+  CHECK_FALSE(is_read(shared));
+  Plan of_one_stack = plan;
+  of_one_stack.cells[1].cell.request.stack = of_one_stack.cells[0].cell.request.stack;
+  CHECK_FALSE(is_read(of_one_stack));
+  Plan unrelated = plan;
+  unrelated.cells[0].cell.reference_cell_id.reset();
+  CHECK_FALSE(is_read(unrelated));
 }
 
 TEST_CASE("an exclusive cell runs alone however many jobs there are", "[exec]") {

@@ -80,6 +80,9 @@ class StackStore {
   // that its worker loaded when it was built.
   LibraryCheck check(const InstalledStack& stack) const;
 
+  // The worker and the stack's libraries, as far as their folders have them: what processes of the stack may map.
+  std::vector<std::filesystem::path> mapped_files(const InstalledStack& stack) const;
+
   void remove(const InstalledStack& stack) const;
 
   // The image that a worker of this stack runs inside; nothing: it runs on this host itself.

@@ -1,4 +1,5 @@
 // The workers of the stacks of a store: built or taken from another stack, placed, and asked what they loaded.
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 
@@ -62,6 +63,18 @@ std::vector<std::string> library_dirs(const InstalledStack& stack, bool with_gpu
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> StackStore::mapped_files(const InstalledStack& stack) const {
+  std::vector<std::filesystem::path> files = {stack.worker};
+  for (const std::string& folder : library_dirs(stack, /*with_gpu=*/false)) {
+    std::error_code is_unreadable;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, is_unreadable)) {
+      if (is_of_a_stack(entry.path().filename().string())) files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
 
 // A new worker's description. If it ends in a memory error, another compiler may help.
 Capability StackStore::described(const InstalledStack& built, const Compiler& compiler) const {

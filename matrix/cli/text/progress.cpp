@@ -34,6 +34,9 @@ ExecutionObserver RunProgress::observer() {
   observer.attempt_started = [this](const Cell& cell, const CellRequest& request) { attempt_started(cell, request); };
   observer.attempt_ended = [this](const Cell& cell, const AttemptRecord& attempt) { attempt_ended(cell, attempt); };
   observer.cell_ended = [this](const Cell& cell, const CellRecord& record) { cell_ended(cell, record); };
+  observer.libraries_read_anew = [this](const std::set<std::string>& stacks, const ReadAnew& read) {
+    read_anew(stacks, read);
+  };
   observer.repeats_added = [this](const Cell& cell, const FurtherRepeats& added) { repeats_added(cell, added); };
   observer.tick = [this] { redraw(); };
   return observer;
@@ -87,6 +90,14 @@ void RunProgress::repeats_added(const Cell& cell, const FurtherRepeats& added) {
   terminal_.log(fmt::format("{} {}  {} more repeats, {} in all\n", terminal_.paint_log("again   ", Style::yellow),
                             cell.slug, count, added.until));
   redraw();
+}
+
+// Times lean to one of two equal installations by some percent where their libraries stayed as they were.
+void RunProgress::read_anew(const std::set<std::string>& stacks, const ReadAnew& read) {
+  if (read.kept_bytes <= read.bytes) return;
+  terminal_.log(fmt::format("{} libraries of {} stayed in the page cache, {} MB of {}: times may lean to one side\n",
+                            terminal_.paint_log("note    ", Style::yellow), fmt::join(stacks, ", "),
+                            read.kept_bytes >> 20, (read.kept_bytes + read.bytes) >> 20));
 }
 
 void RunProgress::redraw() const {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 
 #include "matrix/cli/text/remaining_time.hpp"
@@ -30,6 +31,7 @@ class RunProgress {
   void attempt_ended(const Cell& cell, const AttemptRecord& attempt);
   void cell_ended(const Cell& cell, const CellRecord& record);
   void repeats_added(const Cell& cell, const FurtherRepeats& added);
+  void read_anew(const std::set<std::string>& stacks, const ReadAnew& read);
   void redraw() const;
 
   const Terminal& terminal_;

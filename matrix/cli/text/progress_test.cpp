@@ -89,6 +89,16 @@ TEST_CASE("a check that fails is said with its cell, reason and sentence, in one
   CHECK(err.text() == "failed   slug-a · numerics.final_loss: too large\n");
 }
 
+TEST_CASE("libraries that could not be read anew are named where that is most of them", "[cli]") {
+  const Caught err(STDERR_FILENO);
+  const Terminal terminal = file_terminal();
+  RunProgress progress(three_cells(), {}, terminal);
+  progress.observer().libraries_read_anew({"a", "b"}, ReadAnew{.bytes = 5 << 20, .kept_bytes = 5 << 20});
+  CHECK(err.text().empty());
+  progress.observer().libraries_read_anew({"a", "b"}, ReadAnew{.bytes = 5 << 20, .kept_bytes = 6 << 20});
+  CHECK(err.text() == "note     libraries of a, b stayed in the page cache, 6 MB of 11: times may lean to one side\n");
+}
+
 TEST_CASE("a cell that noise leaves open is said with its sentence, and what is repeated counts as to be done",
           "[cli]") {
   const Setting term("TERM", "xterm");

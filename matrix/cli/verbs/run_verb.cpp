@@ -174,6 +174,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
   execution.meeting = point;
+  execution.read_anew = read_anew;
   const auto recorded =
       terminal.has_status_line() ? recorded_durations(project.store(), selected.plan) : AttemptDurations{};
   RunProgress progress(selected.plan, recorded, terminal);
