@@ -119,7 +119,7 @@ std::optional<SumLayout> sum_of_product(const ProductRow& row, const CallArgumen
   if (gradient == row.right) {
     return product_layout({as.output, as.left, as.right}, sizes, call.seed(), call.number(row.left));
   }
-  if (bias != nullptr && gradient == row.bias && bias->shape.size() < as.output.size()) {
+  if (bias != nullptr && gradient == row.bias && bias->shape.size() <= as.output.size()) {
     return product_layout({as.output, "", as.output.substr(as.output.size() - bias->shape.size())}, sizes, call.seed(),
                           -1);
   }
@@ -127,32 +127,58 @@ std::optional<SumLayout> sum_of_product(const ProductRow& row, const CallArgumen
   return std::nullopt;
 }
 
+// Which axes a call sums over.
+struct SummedAxes {
+  std::vector<bool> is_summed;
+  bool keeps = false;
+};
+
+SummedAxes summed_axes(const CallArguments& call, std::size_t axes) {
+  SummedAxes summed{std::vector<bool>(axes, true), false};
+  const auto& arguments = call.call().arguments;
+  if (call.call().overload != "dim_IntList" && call.call().overload != "dim") return summed;
+  const auto* list = arguments.size() > 1 ? std::get_if<DeclaredIntegers>(&arguments[1].value) : nullptr;
+  if (list != nullptr && !list->empty()) {
+    summed.is_summed.assign(axes, false);
+    for (const std::int64_t axis : *list) {
+      const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(axes) : axis);
+      if (at < axes) summed.is_summed[at] = true;
+    }
+  }
+  const auto* keep = arguments.size() > 2 ? std::get_if<bool>(&arguments[2].value) : nullptr;
+  summed.keeps = keep != nullptr && *keep;
+  return summed;
+}
+
+// The gradient of a sum's operand: each element is one term, an element of the gradient that the backward pass is
+// given. Of a mean it is divided.
+SumLayout copied_gradient(const SumLayout& forward, const SummedAxes& axes, int seed) {
+  SumLayout layout;
+  layout.left.tensor = seed;
+  for (const OperandAxis& axis : forward.left.axes) layout.shape.push_back(axis.size);
+  for (std::size_t i = 0; i < layout.shape.size(); ++i) {
+    if (axes.is_summed[i] && !axes.keeps) continue;
+    OperandAxis axis;
+    axis.size = axes.is_summed[i] ? 1 : layout.shape[i];
+    axis.of_output.assign(layout.shape.size(), 0);
+    if (!axes.is_summed[i]) axis.of_output[i] = 1;
+    layout.left.axes.push_back(std::move(axis));
+  }
+  layout.divisor = forward.divisor;
+  return layout;
+}
+
 std::optional<SumLayout> sum_of_axes(const CallArguments& call, std::string_view output, bool is_mean,
                                      std::string& why_not) {
   const DeclaredTensor* tensor = call.tensor(0);
-  if (tensor == nullptr || output != "output.0") {
-    why_not = "nothing is added up in it";
+  if (tensor == nullptr || (output != "output.0" && gradient_of(output) != 0)) {
+    why_not = "it is called in a way that is not known to be one sum";
     return std::nullopt;
   }
-  const std::size_t axes = tensor->shape.size();
-  std::vector<bool> is_summed(axes, true);
-  bool keeps = false;
-  const auto& arguments = call.call().arguments;
-  if (call.call().overload == "dim_IntList" || call.call().overload == "dim") {
-    const auto* list = arguments.size() > 1 ? std::get_if<DeclaredIntegers>(&arguments[1].value) : nullptr;
-    if (list != nullptr && !list->empty()) {
-      is_summed.assign(axes, false);
-      for (const std::int64_t axis : *list) {
-        const auto at = static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(axes) : axis);
-        if (at < axes) is_summed[at] = true;
-      }
-    }
-    const auto* keep = arguments.size() > 2 ? std::get_if<bool>(&arguments[2].value) : nullptr;
-    keeps = keep != nullptr && *keep;
-  }
-  SumLayout layout = sum_over(tensor->shape, is_summed, keeps, call.number(0));
+  const SummedAxes axes = summed_axes(call, tensor->shape.size());
+  SumLayout layout = sum_over(tensor->shape, axes.is_summed, axes.keeps, call.number(0));
   if (is_mean) layout.divisor = layout.most_terms();
-  return layout;
+  return output == "output.0" ? layout : copied_gradient(layout, axes, call.seed());
 }
 }  // namespace
 

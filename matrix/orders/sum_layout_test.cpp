@@ -79,8 +79,7 @@ TEST_CASE("a gradient of a product is the sum over what its operand met", "[orde
   CHECK((bias.left.tensor == 3 && !bias.right && bias.shape == Shape{4}));
   CHECK(terms(bias, 3) == "3 7");
   CHECK(terms(layout_of("linear(f32[2, 3], f32[4, 3])", "gradient.1"), 11) == "3x2 7x5");
-  CHECK(why_not("addmm(f32[2, 4], f32[2, 3], f32[3, 4])", "gradient.0") ==
-        "nothing is added up in it, as far as is known");  // each element of that bias is met once
+  CHECK(terms(layout_of("addmm(f32[2, 4], f32[2, 3], f32[3, 4])", "gradient.0"), 7) == "7");  // met once
   CHECK(why_not("mm(f32[2, 3], f32[3, 4])", "gradient.2") == "nothing is added up in it, as far as is known");
 }
 
@@ -95,7 +94,17 @@ TEST_CASE("sums and means go over the axes that they name", "[orders]") {
   CHECK(terms(last, 1) == "3 4 5");
   CHECK(first.divisor == 1);
   CHECK(terms(layout_of("sum.dim_IntList(f32[2, 3, 2], [0, 2], false)"), 1) == "2 3 8 9");
-  CHECK(why_not("sum(f32[2, 3])", "gradient.0") == "nothing is added up in it");
+  CHECK(why_not("sum(f32[2, 3])", "output.1") == "it is called in a way that is not known to be one sum");
+}
+
+TEST_CASE("each element of the gradient of a sum or mean is one term, of a mean divided", "[orders]") {
+  const SumLayout of_all = layout_of("sum(f32[2, 3])", "gradient.0");
+  CHECK((of_all.shape == Shape{2, 3} && of_all.left.tensor == 1 && of_all.most_terms() == 1 && of_all.divisor == 1));
+  CHECK(terms(of_all, 5) == "0");
+  CHECK(terms(layout_of("sum.dim_IntList(f32[2, 3, 2], [0, 2], false)", "gradient.0"), 9) == "1");
+  const SumLayout mean = layout_of("mean.dim(f32[2, 3], [-1], true)", "gradient.0");
+  CHECK((mean.divisor == 3 && mean.most_terms() == 1 && mean.elements() == 6));
+  CHECK(terms(mean, 5) == "1");
 }
 
 // What a convolution does, written as loops: (output element, image element, weight element) of every term.
