@@ -21,6 +21,12 @@ struct Convolution {
   std::size_t space() const { return image.size() - 2; }
   std::int64_t inputs() const { return image[1] / groups; }  // channels of a group
   std::int64_t outputs() const { return weight[0] / groups; }
+  // With this axis of channels as two.
+  std::vector<std::int64_t> in_groups(std::vector<std::int64_t> shape, std::size_t axis) const {
+    shape[axis] /= groups;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), groups);
+    return shape;
+  }
   std::vector<std::int64_t> output_shape() const {
     std::vector<std::int64_t> shape = {image[0], weight[0]};
     for (std::size_t d = 0; d < space(); ++d) {
@@ -50,18 +56,20 @@ struct AxisMaker {
   }
 };
 
-// Output (b, o, y...): sum over (i, k...) of image (b, i, y x stride + k x dilation - padding) times weight (o, i,
-// k...).
+// Channels are group g and place in it, row-major: o is (g, p) and i is (g, j). Output (b, g, p, y...): sum over (j,
+// k...) of image (b, g, j, y x stride + k x dilation - padding) times weight (g, p, j, k...).
 SumLayout forward_layout(const Convolution& conv, int image, int weight) {
   SumLayout layout;
-  layout.shape = conv.output_shape();
+  layout.shape = conv.in_groups(conv.output_shape(), 1);
   layout.sums.assign(conv.weight.begin() + 1, conv.weight.end());
   const AxisMaker make{layout.shape.size(), layout.sums.size()};
-  layout.left = {image, {make.of_output(conv.image[0], 0), make.of_sum(conv.image[1], 0)}};
-  layout.right = Operand{weight, {make.of_output(conv.weight[0], 1), make.of_sum(conv.weight[1], 0)}};
+  layout.left = {image,
+                 {make.of_output(conv.image[0], 0), make.of_output(conv.groups, 1), make.of_sum(conv.inputs(), 0)}};
+  layout.right = Operand{
+      weight, {make.of_output(conv.groups, 1), make.of_output(conv.outputs(), 2), make.of_sum(conv.inputs(), 0)}};
   for (std::size_t d = 0; d < conv.space(); ++d) {
     OperandAxis place = make.plain(conv.image[d + 2]);
-    place.of_output[d + 2] = conv.stride[d];
+    place.of_output[d + 3] = conv.stride[d];
     place.of_term[d + 1] = conv.dilation[d];
     place.offset = -conv.padding[d];
     layout.left.axes.push_back(place);
@@ -70,19 +78,21 @@ SumLayout forward_layout(const Convolution& conv, int image, int weight) {
   return layout;
 }
 
-// Image gradient (b, i, x...): sum over (o, k...) of the given (b, o, (x + padding - k x dilation) / stride) times
-// weight (o, i, k...).
+// Image gradient (b, g, j, x...): sum over (p, k...) of the given (b, g, p, (x + padding - k x dilation) / stride)
+// times weight (g, p, j, k...).
 SumLayout image_gradient_layout(const Convolution& conv, int given, int weight) {
   SumLayout layout;
-  layout.shape = conv.image;
+  layout.shape = conv.in_groups(conv.image, 1);
   layout.sums = conv.weight;
   layout.sums.erase(layout.sums.begin() + 1);
+  layout.sums.front() = conv.outputs();
   const std::vector<std::int64_t> made = conv.output_shape();
   const AxisMaker make{layout.shape.size(), layout.sums.size()};
-  layout.left = {given, {make.of_output(made[0], 0), make.of_sum(made[1], 0)}};
-  layout.right = Operand{weight, {make.of_sum(conv.weight[0], 0), make.of_output(conv.weight[1], 1)}};
+  layout.left = {given, {make.of_output(made[0], 0), make.of_output(conv.groups, 1), make.of_sum(conv.outputs(), 0)}};
+  layout.right = Operand{
+      weight, {make.of_output(conv.groups, 1), make.of_sum(conv.outputs(), 0), make.of_output(conv.inputs(), 2)}};
   for (std::size_t d = 0; d < conv.space(); ++d) {
-    OperandAxis place = make.of_output(made[d + 2], d + 2);
+    OperandAxis place = make.of_output(made[d + 2], d + 3);
     place.of_term[d + 1] = -conv.dilation[d];
     place.offset = conv.padding[d];
     place.divisor = conv.stride[d];
@@ -92,23 +102,23 @@ SumLayout image_gradient_layout(const Convolution& conv, int given, int weight) 
   return layout;
 }
 
-// Weight gradient (o, i, k...): sum over (b, y...) of the given (b, o, y...) times image (b, i, y x stride + k x
-// dilation
-// - padding).
+// Weight gradient (g, p, j, k...): sum over (b, y...) of the given (b, g, p, y...) times image (b, g, j, y x stride + k
+// x dilation - padding).
 SumLayout weight_gradient_layout(const Convolution& conv, int given, int image) {
   SumLayout layout;
-  layout.shape = conv.weight;
+  layout.shape = conv.in_groups(conv.weight, 0);
   const std::vector<std::int64_t> made = conv.output_shape();
   layout.sums = made;
   layout.sums.erase(layout.sums.begin() + 1);
   const AxisMaker make{layout.shape.size(), layout.sums.size()};
-  layout.left = {given, {make.of_sum(made[0], 0), make.of_output(made[1], 0)}};
-  layout.right = Operand{image, {make.of_sum(conv.image[0], 0), make.of_output(conv.image[1], 1)}};
+  layout.left = {given, {make.of_sum(made[0], 0), make.of_output(conv.groups, 0), make.of_output(conv.outputs(), 1)}};
+  layout.right =
+      Operand{image, {make.of_sum(conv.image[0], 0), make.of_output(conv.groups, 0), make.of_output(conv.inputs(), 2)}};
   for (std::size_t d = 0; d < conv.space(); ++d) {
     layout.left.axes.push_back(make.of_sum(made[d + 2], d + 1));
     OperandAxis seen = make.plain(conv.image[d + 2]);
     seen.of_term[d + 1] = conv.stride[d];
-    seen.of_output[d + 2] = conv.dilation[d];
+    seen.of_output[d + 3] = conv.dilation[d];
     seen.offset = -conv.padding[d];
     layout.right->axes.push_back(seen);
   }
@@ -142,9 +152,12 @@ std::optional<SumLayout> sum_of_convolution(const ConvolutionPlaces& places, con
   const bool is_transposed = places.transposed && *places.transposed < arguments.size() &&
                              std::get_if<bool>(&arguments[*places.transposed].value) != nullptr &&
                              *std::get_if<bool>(&arguments[*places.transposed].value);
-  if (conv.groups != 1 || is_transposed) {
-    why_not = conv.groups != 1 ? "convolutions in groups are not among the sums that are known"
-                               : "transposed convolutions are not among the sums that are known";
+  if (is_transposed) {
+    why_not = "transposed convolutions are not among the sums that are known";
+    return std::nullopt;
+  }
+  if (conv.groups < 1 || conv.weight[0] % conv.groups != 0 || conv.image[1] != conv.groups * conv.weight[1]) {
+    why_not = "its groups do not fit its channels";
     return std::nullopt;
   }
   const bool is_backward = places.gradient >= 0;
@@ -154,11 +167,10 @@ std::optional<SumLayout> sum_of_convolution(const ConvolutionPlaces& places, con
   };
   if (!is_backward && output == "output.0") {
     SumLayout layout = forward_layout(conv, call.number(places.image), call.number(places.weight));
-    if (const DeclaredTensor* bias = call.tensor(places.bias); bias != nullptr) {
-      OperandAxis axis{bias->shape.at(0), std::vector<std::int64_t>(layout.shape.size(), 0),
-                       std::vector<std::int64_t>(layout.sums.size(), 0)};
-      axis.of_output[1] = 1;
-      layout.bias = Operand{call.number(places.bias), {axis}};
+    if (call.tensor(places.bias) != nullptr) {
+      const AxisMaker make{layout.shape.size(), layout.sums.size()};
+      layout.bias =
+          Operand{call.number(places.bias), {make.of_output(conv.groups, 1), make.of_output(conv.outputs(), 2)}};
     }
     return layout;
   }
@@ -179,6 +191,9 @@ constexpr ConvolutionRow kConvolutions[] = {
     {"conv2d", {0, 1, 2, 3, 4, 5, 6, {}, -1}},
     {"conv3d", {0, 1, 2, 3, 4, 5, 6, {}, -1}},
     {"convolution", {0, 1, 2, 3, 4, 5, 8, 6, -1}},
+    {"_convolution", {0, 1, 2, 3, 4, 5, 8, 6, -1}},
+    {"_slow_conv2d_forward", {0, 1, 3, 4, 5, 99, 99, {}, -1}},
+    {"_slow_conv2d_backward", {1, 2, 99, 4, 5, 99, 99, {}, 0}},
     {"mkldnn_convolution", {0, 1, 2, 4, 3, 5, 6, {}, -1}},
     {"convolution_backward", {1, 2, 99, 4, 5, 6, 9, 7, 0}},
 };

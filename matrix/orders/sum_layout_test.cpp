@@ -114,22 +114,25 @@ struct Met {
 };
 
 std::vector<Met> loops(std::int64_t images, std::int64_t inputs, std::int64_t size, std::int64_t outputs,
-                       std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t dilation) {
+                       std::int64_t kernel, std::int64_t stride, std::int64_t padding, std::int64_t dilation,
+                       std::int64_t groups = 1) {
+  const std::int64_t of_group = inputs / groups;
   const std::int64_t made = (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
   std::vector<Met> all;
   for (std::int64_t b = 0; b < images; ++b)
     for (std::int64_t o = 0; o < outputs; ++o)
       for (std::int64_t y = 0; y < made; ++y)
         for (std::int64_t x = 0; x < made; ++x)
-          for (std::int64_t i = 0; i < inputs; ++i)
+          for (std::int64_t j = 0; j < of_group; ++j)
             for (std::int64_t u = 0; u < kernel; ++u)
               for (std::int64_t v = 0; v < kernel; ++v) {
                 const std::int64_t row = y * stride + u * dilation - padding;
                 const std::int64_t column = x * stride + v * dilation - padding;
                 if (row < 0 || row >= size || column < 0 || column >= size) continue;
+                const std::int64_t i = o / (outputs / groups) * of_group + j;
                 all.push_back({((b * outputs + o) * made + y) * made + x,
                                ((b * inputs + i) * size + row) * size + column,
-                               ((o * inputs + i) * kernel + u) * kernel + v});
+                               ((o * of_group + j) * kernel + u) * kernel + v});
               }
   std::sort(all.begin(), all.end());
   return all;
@@ -177,6 +180,34 @@ TEST_CASE("convolutions and both their gradients meet what six loops meet", "[or
   }
 }
 
+TEST_CASE("in groups a convolution meets the channels of its own group alone", "[orders]") {
+  for (const std::int64_t groups : {2, 4}) {
+    CAPTURE(groups);
+    const std::string call = "conv2d(f32[2, 4, 5, 5], f32[8, " + std::to_string(4 / groups) +
+                             ", 3, 3], f32[8], [2, 2], [1, 1], [1, 1], " + std::to_string(groups) + ")";
+    const auto expected = loops(2, 4, 5, 8, 3, 2, 1, 1, groups);
+    CHECK(met_by(layout_of(call), &Met::output, &Met::image, &Met::weight) == expected);
+    CHECK(met_by(layout_of(call, "gradient.0"), &Met::image, &Met::output, &Met::weight) == expected);
+    CHECK(met_by(layout_of(call, "gradient.1"), &Met::weight, &Met::output, &Met::image) == expected);
+    CHECK(layout_of(call).bias_of(layout_of(call).elements() - 1) == 7);
+  }
+  CHECK(why_not("conv2d(f32[1, 4, 5, 5], f32[4, 4, 3, 3], none, [1, 1], [0, 0], [1, 1], 2)") ==
+        "its groups do not fit its channels");
+}
+
+TEST_CASE("a convolution that LibTorch computes by itself has its places elsewhere", "[orders]") {
+  const auto expected = loops(2, 3, 5, 4, 3, 1, 1, 1);
+  const SumLayout made =
+      layout_of("_slow_conv2d_forward(f32[2, 3, 5, 5], f32[4, 3, 3, 3], [3, 3], f32[4], [1, 1], [1, 1])");
+  CHECK(met_by(made, &Met::output, &Met::image, &Met::weight) == expected);
+  CHECK(made.bias_of(0) == 0);
+  const std::string backward =
+      "_slow_conv2d_backward(f32[2, 4, 5, 5], f32[2, 3, 5, 5], f32[4, 3, 3, 3], [3, 3], [1, 1], [1, 1], [true, true, "
+      "true])";
+  CHECK(met_by(layout_of(backward, "output.0"), &Met::image, &Met::output, &Met::weight) == expected);
+  CHECK(met_by(layout_of(backward, "output.1"), &Met::weight, &Met::output, &Met::image) == expected);
+}
+
 TEST_CASE("the backward call of a convolution has its gradients as outputs", "[orders]") {
   const std::string call =
       "convolution_backward(f32[2, 4, 5, 5], f32[2, 3, 5, 5], f32[4, 3, 3, 3], [4], [1, 1], [1, 1], [1, 1], false, [0, "
@@ -201,8 +232,6 @@ TEST_CASE("the backward call of a convolution has its gradients as outputs", "[o
 
 TEST_CASE("what is not known to be a sum says why", "[orders]") {
   CHECK(why_not("relu(f32[4])") == "`relu` is not among the operators whose results are known to be sums");
-  CHECK(why_not("conv2d(f32[1, 4, 5, 5], f32[4, 2, 3, 3], none, [1, 1], [0, 0], [1, 1], 2)") ==
-        "convolutions in groups are not among the sums that are known");
   CHECK(why_not("convolution(f32[1, 4, 5, 5], f32[4, 4, 3, 3], none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1)") ==
         "transposed convolutions are not among the sums that are known");
   CHECK(why_not("addmm(f32[4], f32[2, 3], f32[3, 4], beta=0.5)") ==
