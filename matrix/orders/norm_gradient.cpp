@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "matrix/orders/lane_sum.hpp"
 #include "matrix/orders/rounding.hpp"
 
 namespace reprobench {
@@ -17,16 +18,6 @@ float sum_of_products(FusedProduct fused, float a, float b, float c, float d) {
   if (fused == FusedProduct::first) return std::fma(a, b, c * d);
   if (fused == FusedProduct::second) return std::fma(c, d, a * b);
   return a * b + c * d;
-}
-
-// In vectors of 8 lane i meets lane i + 4, the sum lane i + 2, and that lane i + 1; or one lane after the other, where
-// ATen knows no instructions that move lanes.
-float sum_of_lanes(std::vector<float>& lanes, bool in_turn) {
-  if (in_turn) return std::accumulate(lanes.begin() + 1, lanes.end(), lanes.front());
-  for (std::size_t width = lanes.size() / 2; width >= 1; width /= 2) {
-    for (std::size_t i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes.front();
 }
 
 struct RowSums {

@@ -1,5 +1,7 @@
 #include "matrix/orders/order_layout.hpp"
 
+#include <utility>
+
 #include "matrix/base/contract_error.hpp"
 #include "matrix/orders/call_arguments.hpp"
 #include "matrix/orders/summation_tree.hpp"
@@ -101,14 +103,18 @@ std::optional<OrderLayout> order_layout(const DeclaredCall& call, std::string_vi
     if (!layout) why_not = kNotOfRows;
     return layout;
   }
+  if (has_formed_outputs(call.name)) {
+    if (auto forms = formed_output(call, output, why_not)) return FormedLayout{std::move(forms)};
+    return std::nullopt;
+  }
   if (auto sum = sum_layout(call, output, why_not)) return sum;
   return std::nullopt;
 }
 
-bool is_norm_order(std::string_view text) { return parse_norm(text) || parse_gradient(text); }
+bool is_form(std::string_view text) { return parse_norm(text) || parse_gradient(text) || is_formed_text(text); }
 
 bool is_canonical_order(std::string_view text, std::int64_t terms) {
-  if (is_norm_order(text)) return terms > 0;
+  if (is_form(text)) return terms > 0;
   try {
     const SummationTree tree = parse_order(text);
     return static_cast<std::int64_t>(tree.terms()) == terms && order_text(tree) == text;

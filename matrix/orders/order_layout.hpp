@@ -1,14 +1,16 @@
 // The computation of one output of a call, as far as its order of additions decides its bits. It is a sum of terms or
-// products, or the result of a layer norm from a row's mean and variance.
+// products, the result of a layer norm from a row's mean and variance, or one that has forms.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "matrix/contract/declared_call.hpp"
+#include "matrix/orders/formed_output.hpp"
 #include "matrix/orders/norm_gradient.hpp"
 #include "matrix/orders/row_moments.hpp"
 #include "matrix/orders/sum_layout.hpp"
@@ -46,14 +48,20 @@ struct RowNormGradient {
   std::int64_t elements() const { return of_weight ? width : rows * width; }
 };
 
-using OrderLayout = std::variant<SumLayout, RowNorm, RowNormGradient>;
+struct FormedLayout {
+  std::shared_ptr<const FormedOutput> forms;
+
+  std::int64_t elements() const { return forms->elements(); }
+};
+
+using OrderLayout = std::variant<SumLayout, RowNorm, RowNormGradient, FormedLayout>;
 
 // The layout of an output, by its name in records. If nothing, `why_not` says why its order cannot be read, if that is
 // known.
 std::optional<OrderLayout> order_layout(const DeclaredCall& call, std::string_view output, std::string& why_not);
 
-// Whether the text is one of row_moments.hpp or norm_gradient.hpp.
-bool is_norm_order(std::string_view text);
+// Whether the text is a form of row_moments.hpp, norm_gradient.hpp or formed_output.hpp, and no tree of additions.
+bool is_form(std::string_view text);
 
 // Whether the text names an order of so many terms in canonical form (see also summation_tree.hpp).
 bool is_canonical_order(std::string_view text, std::int64_t terms);

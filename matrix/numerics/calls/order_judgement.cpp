@@ -31,7 +31,7 @@ std::string content_of(const CallOrder& order) {
 }
 
 // Whose terms meet in one order, and whose steps are rounded here and fused there.
-bool is_norm(const CallOrder& order) { return is_norm_order(order.classes.front().order); }
+bool has_form(const CallOrder& order) { return is_form(order.classes.front().order); }
 
 OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
   return {OrderWord::broken,
@@ -54,7 +54,7 @@ OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected
   if (content_of(measured) != content_of(expected)) {
     return {OrderWord::proven,
             fmt::format("{} {}, proven: {} against {}; both replayed to the bit at {} of {} elements", output,
-                        is_norm(measured) && is_norm(expected) ? "rounds at other places" : "adds in another order",
+                        has_form(measured) && has_form(expected) ? "rounds at other places" : "adds in another order",
                         order_name(measured), order_name(expected), replayed, elements),
             replayed >= elements};
   }

@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "matrix/orders/order_recovery.hpp"
+#include "suites/worker/probes/formed_output_probe.hpp"
 #include "suites/worker/probes/order_operands.hpp"
 #include "suites/worker/probes/order_time.hpp"
 #include "suites/worker/probes/row_norm_probe.hpp"
@@ -235,6 +236,9 @@ CallOrder order_of_call(const SingleCall& call, const OrderLayout& layout, const
   if (const auto* norm = std::get_if<RowNorm>(&layout)) return order_of_norm(call, *norm, recorded, seed, limits);
   if (const auto* gradient = std::get_if<RowNormGradient>(&layout)) {
     return order_of_norm_gradient(call, *gradient, output, recorded, seed, limits);
+  }
+  if (const auto* formed = std::get_if<FormedLayout>(&layout)) {
+    return order_of_formed(call, *formed->forms, output, recorded, seed, limits);
   }
   return OrderOfCall(call, std::get<SumLayout>(layout), output, seed, limits).run(recorded);
 }

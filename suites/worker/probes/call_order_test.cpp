@@ -5,9 +5,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/_softmax_backward_data.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/randn.h>
@@ -285,6 +288,88 @@ TEST_CASE("the backward pass of a layer norm is held against what it made of the
     static_cast<float*>(other.data_ptr())[29 * width + 2] *= 1 + 0x1p-21F;
     call.outputs = {other, of_weight, of_bias};
     CHECK(orders_of_captured(call, call.inputs)[0].second.first_not_replayed == 29 * width + 2);
+  }
+}
+
+TEST_CASE("a softmax, its gradient and both of a log softmax are found among their forms", "[probe]") {
+  // Widths of no vector, of one and a rest, and of several.
+  for (const std::string width : {"5", "17", "128"}) {
+    const std::int64_t terms = std::stoll(width);
+    for (const std::string name : {"_softmax", "_log_softmax"}) {
+      const std::string call = name + "(f32[6, 9, " + width + "], -1, false)";
+      is_known(call, "output.0", terms, 54 * terms);
+      is_known(call, "gradient.0", terms, 54 * terms);
+      const std::string tensor = "f32[54, " + width + "] constant";
+      is_known(name + "_backward_data(" + tensor + ", " + tensor + ", 1, 6)", "output.0", terms, 54 * terms);
+    }
+  }
+}
+
+TEST_CASE("a batch norm of a training and its gradients are found among their forms", "[probe]") {
+  const std::string call =
+      "native_batch_norm(f32[3, 8, 5, 5], f32[8], f32[8], f32[8] constant, f32[8] constant, true, 0.1, 1e-5)";
+  is_known(call, "output.0", 75, 600);
+  is_known(call, "output.1", 75, 8);
+  is_known(call, "output.2", 75, 8);
+  is_known(call, "gradient.0", 75, 600);
+  is_known(call, "gradient.1", 75, 8);
+  is_known(call, "gradient.2", 75, 8);
+}
+
+TEST_CASE("an element of a gradient that is off by its last bits is told, and all others are given", "[probe]") {
+  const auto only_wrong = [](OperatorCall& call, std::size_t output, std::int64_t element) {
+    const auto right = orders_of_captured(call, call.inputs);
+    CAPTURE(call.name, right.at(output).second.problem);
+    REQUIRE(right[output].second.is_known());
+    CHECK(right[output].second.not_replayed == 0);
+    at::Tensor other = call.outputs.at(output).toTensor().clone();
+    static_cast<float*>(other.data_ptr())[element] *= 1 + 0x1p-21F;
+    call.outputs[output] = other;
+    const auto wrong = orders_of_captured(call, call.inputs);
+    CHECK(wrong[output].second.not_replayed == 1);
+    CHECK(wrong[output].second.first_not_replayed == element);
+  };
+  const at::Tensor dy = at::randn({30, 65});
+  const at::Tensor y = at::randn({30, 65});
+  OperatorCall softmax;
+  softmax.name = "aten::_softmax_backward_data";
+  softmax.inputs = {dy, y, 1, static_cast<std::int64_t>(at::kFloat)};
+  softmax.outputs = {at::_softmax_backward_data(dy, y, 1, at::kFloat)};
+  only_wrong(softmax, 0, 29 * 65 + 3);
+  const at::Tensor x = at::randn({4, 6, 7, 7});
+  const at::Tensor given = at::randn({4, 6, 7, 7});
+  const at::Tensor weight = at::randn({6});
+  const at::Tensor none = at::zeros({6});
+  const at::Tensor variance = at::zeros({6}).fill_(1);
+  const auto [scaled, mean, inverse] = at::native_batch_norm(x, weight, none, none, variance, true, 0.1, 1e-5);
+  const auto [dx, of_weight, of_bias] =
+      at::native_batch_norm_backward(given, x, weight, none, variance, mean, inverse, true, 1e-5, {true, true, true});
+  OperatorCall norm;
+  norm.name = "aten::native_batch_norm_backward";
+  norm.inputs = {given, x, weight, none, variance, mean, inverse, true, 1e-5, c10::List<bool>{true, true, true}};
+  for (std::size_t output = 0; output < 3; ++output) {
+    norm.outputs = {dx, of_weight, of_bias};
+    only_wrong(norm, output, output == 0 ? 5 * 49 + 7 : 5);
+  }
+}
+
+TEST_CASE("what is one term has nothing to be added in another order", "[probe]") {
+  is_known("sum(f32[7, 20])", "gradient.0", 1, 140);
+  is_known("mean.dim(f32[7, 33], [1], true)", "gradient.0", 1, 231);
+  is_known("addmm(f32[9, 11], f32[9, 40], f32[40, 11])", "gradient.0", 1, 99);
+  CHECK(order_for("sum(f32[7, 20])", "gradient.0").classes.front().order == "0");
+}
+
+TEST_CASE("a convolution in groups adds up the channels of its own group", "[probe]") {
+  const std::string call = "conv2d(f32[2, 8, 9, 9], f32[12, 2, 3, 3], f32[12], [1, 1], [0, 0], [1, 1], 4)";
+  for (const auto& [output, elements] : {std::pair("output.0", 2 * 12 * 7 * 7),
+                                         {"gradient.0", 2 * 8 * 9 * 9},
+                                         {"gradient.1", 12 * 2 * 3 * 3},
+                                         {"gradient.2", 12}}) {
+    const CallOrder order = order_for(call, output);
+    CAPTURE(output, order.problem);
+    CHECK(order.not_replayed == 0);
+    if (order.is_known()) CHECK(order.replayed == elements);
   }
 }
 

@@ -1,0 +1,56 @@
+// An output of a call whose bits follow from its operands, once it is known which form of a short list a library has:
+// in how many lanes it adds, what it fuses, and how it computes an exponential. Softmax and batch norm are such. Forms
+// are tried, since divisions and exponentials stand between the additions, so that no tree shows them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/declared_call.hpp"
+
+namespace reprobench {
+
+class FormedOutput {
+ public:
+  // The elements of the call's tensors, row-major, by their places in the call. Behind them stands the gradient that
+  // the backward pass is given.
+  using Tensors = std::vector<std::vector<float>>;
+  struct Value {
+    std::int64_t element = 0;  // of the output, row-major
+    float value = 0;
+  };
+
+  virtual ~FormedOutput() = default;
+
+  virtual std::int64_t elements() const = 0;
+  virtual std::int64_t terms() const = 0;  // of one sum
+  // Rows or channels. Each is computed by itself, from so many elements of an operand.
+  virtual std::int64_t units() const = 0;
+
+  // In the same order on every stack, so that two stacks that agree get one name.
+  virtual std::size_t forms() const = 0;
+  virtual std::string text(std::size_t form) const = 0;   // canonical: equal texts give equal bits
+  virtual std::string shape(std::size_t form) const = 0;  // for people
+
+  // The elements that belong to one unit.
+  virtual void compute(std::size_t form, const Tensors& tensors, std::int64_t unit, std::vector<Value>& made) const = 0;
+
+  // Turns numbers around 0 into one kind of input, which changes with `round`. On some nothing is left of a sum but the
+  // errors of rounding, and elements show the sum alone.
+  virtual void make_kind(std::int64_t round, Tensors& tensors) const = 0;
+};
+
+// Nothing if the call is none of these, or not made in a known way; then `why_not` says so.
+std::shared_ptr<const FormedOutput> formed_output(const DeclaredCall& call, std::string_view output,
+                                                  std::string& why_not);
+
+// Whether this operator's outputs have forms.
+bool has_formed_outputs(std::string_view operator_name);
+
+// Whether the text is one that some such output can have.
+bool is_formed_text(std::string_view text);
+
+}  // namespace reprobench
