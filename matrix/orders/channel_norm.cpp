@@ -1,5 +1,6 @@
 #include "matrix/orders/channel_norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace reprobench {
@@ -11,9 +12,58 @@ double elements_of(const ChannelImages& images) {
   return static_cast<double>(count);
 }
 
+// Each thread begins with 0 and takes its share of the pixels: `joined(sum, image, pixel)` is the sum with one more.
+template <typename Join>
+double sum_by_threads(const ChannelImages& images, int threads, Join&& joined) {
+  const auto count = static_cast<std::size_t>(elements_of(images));
+  const std::size_t share = (count + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads);
+  double all = 0;
+  float of_thread = 0;
+  std::size_t taken = 0;
+  for (std::size_t image = 0; image < images.size(); ++image) {
+    for (std::size_t i = 0; i < images[image].size(); ++i) {
+      of_thread = joined(of_thread, image, i);
+      if (++taken % share != 0 && taken != count) continue;
+      all += of_thread;
+      of_thread = 0;
+    }
+  }
+  return all;
+}
+
+ChannelMoments moments_by_threads(const ChannelImages& x, double epsilon, const ChannelMomentsForm& form) {
+  const double count = elements_of(x);
+  const auto mean = static_cast<float>(
+      sum_by_threads(x, form.threads, [&](float sum, std::size_t image, std::size_t i) { return sum + x[image][i]; }) /
+      count);
+  const double squares = sum_by_threads(x, form.threads, [&](float sum, std::size_t image, std::size_t i) {
+    const float delta = x[image][i] - mean;
+    return multiply_add(form.squares_fused, delta, delta, sum);
+  });
+  const float variance = static_cast<float>(squares) / static_cast<float>(count);
+  return {mean, static_cast<float>(1 / std::sqrt(static_cast<double>(variance) + epsilon))};
+}
+
+ChannelSums sums_by_threads(const ChannelImages& x, const ChannelImages& dy, const ChannelMoments& moments,
+                            const ChannelGradientForm& form) {
+  ChannelSums sums;
+  const auto count = static_cast<float>(elements_of(x));
+  sums.of_dy = static_cast<float>(sum_by_threads(
+      dy, form.threads, [&](float sum, std::size_t image, std::size_t i) { return sum + dy[image][i]; }));
+  const auto products =
+      static_cast<float>(sum_by_threads(dy, form.threads, [&](float sum, std::size_t image, std::size_t i) {
+        return multiply_add(form.sums.fused, x[image][i] - moments.mean, dy[image][i], sum);
+      }));
+  sums.of_weight = products * moments.inverse_sigma;
+  sums.slope = products * moments.inverse_sigma * moments.inverse_sigma / count;
+  sums.mean_of_dy = sums.of_dy / count;
+  return sums;
+}
+
 }  // namespace
 
-ChannelMoments channel_moments(const ChannelImages& x, double epsilon) {
+ChannelMoments channel_moments(const ChannelImages& x, double epsilon, const ChannelMomentsForm& form) {
+  if (form.threads > 0) return moments_by_threads(x, epsilon, form);
   const double count = elements_of(x);
   double sum = 0;
   for (const auto& image : x) {
@@ -46,6 +96,7 @@ ChannelSums channel_sums_from(double of_dy, double of_products, double count, co
 
 ChannelSums channel_sums(const ChannelImages& x, const ChannelImages& dy, const ChannelMoments& moments,
                          const ChannelGradientForm& form) {
+  if (form.threads > 0) return sums_by_threads(x, dy, moments, form);
   double sum = 0;
   double products = 0;
   const auto add = [&](double& all, float one) {

@@ -25,7 +25,15 @@ struct ChannelMoments {
   float inverse_sigma = 0;
 };
 
-ChannelMoments channel_moments(const ChannelImages& x, double epsilon);
+// By threads, or 0: channel by channel.
+struct ChannelMomentsForm {
+  int threads = 0;
+  bool squares_fused = false;  // of a thread
+
+  friend bool operator==(const ChannelMomentsForm&, const ChannelMomentsForm&) = default;
+};
+
+ChannelMoments channel_moments(const ChannelImages& x, double epsilon, const ChannelMomentsForm& form);
 
 // The roundings of y.
 struct ChannelScaleForm {
@@ -38,7 +46,8 @@ struct ChannelScaleForm {
 float channel_scaled(float x, const ChannelMoments& moments, float weight, float bias, const ChannelScaleForm& form);
 
 struct ChannelGradientForm {
-  LaneForm sums;               // of dy, and of (x - mean) dy, in one image
+  int threads = 0;             // 0: channel by channel
+  LaneForm sums;               // of dy, and of (x - mean) dy, in one image; `fused` also where threads add
   bool wide = true;            // images are added in fp64
   bool element_fused = false;  // dy - mean of dy - (x - mean) slope
 

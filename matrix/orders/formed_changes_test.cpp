@@ -69,7 +69,7 @@ bool leaves_alive(const std::vector<Form>& forms, const std::vector<float>& made
 const SoftmaxForm kSoftmax = {false, Functions::sleef, {16, false, false, false}, false};
 const SoftmaxGradientForm kGradient = {false, Functions::sleef, {8, false, false, true}, false};
 const SoftmaxGradientForm kLogGradient = {true, Functions::sleef, {8, true, false, false}, true};
-const ChannelGradientForm kChannel = {{8, false, true, false}, true, true};
+const ChannelGradientForm kChannel = {0, {8, false, true, false}, true, true};
 const ChannelMoments kMoments = {0.3F, 1.7F};
 
 // One image of one channel: `left` is x - mean as it is rounded, which is exact for these x.
@@ -142,7 +142,7 @@ const FormedSum kFormed[] = {
         std::vector<bool>& alive) {
        std::vector<ChannelGradientForm> forms;
        for (const LaneForm& lanes : lane_forms(true)) {
-         for (const bool element_fused : {true, false}) forms.push_back({lanes, true, element_fused});
+         for (const bool element_fused : {true, false}) forms.push_back({0, lanes, true, element_fused});
        }
        return leaves_alive(forms, made, alive, [&](const ChannelGradientForm& form, std::vector<float>& dx) {
          const float sum = lane_sum_of_products(

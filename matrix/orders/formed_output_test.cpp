@@ -19,6 +19,7 @@ namespace {
 
 const std::string kForwardNorm =
     "native_batch_norm(f32[3, 4, 5, 5], f32[4], f32[4], f32[4] constant, f32[4] constant, true, 0.1, 1e-5)";
+const std::string kRowNorm = "native_batch_norm(f32[20, 4], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)";
 const std::string kBackwardNorm =
     "native_batch_norm_backward(f32[3, 4, 5, 5], f32[3, 4, 5, 5], f32[4], f32[4], f32[4], f32[4], f32[4], true, 1e-5, "
     "[true, true, true])";
@@ -142,7 +143,7 @@ TEST_CASE("a batch norm and its gradients are those of their definition", "[form
   const std::string masked = kBackwardNorm.substr(0, kBackwardNorm.rfind('[')) + "[false, true, true])";
   CHECK(forms_of(masked, "output.0")->elements() == 4);  // the weight's
   CHECK(forms_of(masked, "output.1")->text(0) == "dbatch_norm bias lanes=8 wide");
-  CHECK(forms_of(kForwardNorm, "gradient.2")->text(0) == "batch_norm root; dbatch_norm bias lanes=8 wide");
+  CHECK(forms_of(kForwardNorm, "gradient.2")->text(0) == "dbatch_norm bias lanes=8 wide");
 }
 
 TEST_CASE("what is no softmax over rows, and no batch norm of a training, says so", "[formed]") {
@@ -155,15 +156,11 @@ TEST_CASE("what is no softmax over rows, and no batch norm of a training, says s
     CHECK(why_none(call) == kNoSoftmax);
   }
   CHECK(why_none("_softmax_backward_data(f32[2, 3], f32[2, 3], 1, 6)", "gradient.0") == kNoSoftmax);
-  const char* const kNoNorm =
-      "it is called in a way that is not known to be a batch norm of a training, in fp32 and row-major";
-  for (const char* call :
-       {"native_batch_norm(f32[3, 4, 5, 5], f32[4], f32[4], f32[4], f32[4], false, 0.1, 1e-5)",
-        "native_batch_norm(f32[3, 4], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)",
-        "native_batch_norm(f32[3, 4, 1, 1], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)",
-        "native_batch_norm(f32[3, 4, 5], f32[5], f32[4], f32[4], f32[4], true, 0.1, 1e-5)",
-        "native_batch_norm(f32[3, 4, 5] strides [20, 1, 4], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)",
-        "native_batch_norm(bf16[3, 4, 5], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)"}) {
+  const char* const kNoNorm = "it is called in a way that is not known to be a batch norm of a training in fp32";
+  for (const char* call : {"native_batch_norm(f32[3, 4, 5, 5], f32[4], f32[4], f32[4], f32[4], false, 0.1, 1e-5)",
+                           "native_batch_norm(f32[4], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)",
+                           "native_batch_norm(f32[3, 4, 5], f32[5], f32[4], f32[4], f32[4], true, 0.1, 1e-5)",
+                           "native_batch_norm(bf16[3, 4, 5], f32[4], f32[4], f32[4], f32[4], true, 0.1, 1e-5)"}) {
     CAPTURE(call);
     CHECK(why_none(call) == kNoNorm);
   }
@@ -177,6 +174,8 @@ TEST_CASE("a text of a form is one of its operator's, whatever the release of th
                                      {"_log_softmax_backward_data(f32[2, 3], f32[2, 3], 1, 6)", "output.0"},
                                      {kForwardNorm, "output.0"},
                                      {kForwardNorm, "output.2"},
+                                     {kRowNorm, "output.0"},
+                                     {kRowNorm, "gradient.0"},
                                      {kForwardNorm, "gradient.0"},
                                      {kBackwardNorm, "output.0"},
                                      {kBackwardNorm, "output.1"}}) {
@@ -209,7 +208,9 @@ TEST_CASE("another form gives other bits", "[formed]") {
          "dlog_softmax exp=sleef lanes=16 element=f"},
         {kForwardNorm, "output.0", "batch_norm y shift=f element=f"},
         {kBackwardNorm, "output.0", "dbatch_norm x lanes=8 sums=rr wide element=f"},
-        {kBackwardNorm, "output.1", "dbatch_norm weight lanes=8 sums=rr wide"}}) {
+        {kBackwardNorm, "output.1", "dbatch_norm weight lanes=8 sums=rr wide"},
+        {kRowNorm, "output.0", "batch_norm y threads=2 squares=f shift=f element=f"},
+        {kRowNorm, "output.1", "batch_norm mean threads=2"}}) {
     const auto forms = forms_of(call, output);
     std::vector<std::size_t> alive(forms->forms());
     std::iota(alive.begin(), alive.end(), std::size_t{0});

@@ -306,14 +306,28 @@ TEST_CASE("a softmax, its gradient and both of a log softmax are found among the
 }
 
 TEST_CASE("a batch norm of a training and its gradients are found among their forms", "[probe]") {
-  const std::string call =
-      "native_batch_norm(f32[3, 8, 5, 5], f32[8], f32[8], f32[8] constant, f32[8] constant, true, 0.1, 1e-5)";
-  is_known(call, "output.0", 75, 600);
-  is_known(call, "output.1", 75, 8);
-  is_known(call, "output.2", 75, 8);
-  is_known(call, "gradient.0", 75, 600);
-  is_known(call, "gradient.1", 75, 8);
-  is_known(call, "gradient.2", 75, 8);
+  const auto call = [](const std::string& image) {
+    return "native_batch_norm(" + image + ", f32[64], f32[64], f32[64] constant, f32[64] constant, true, 0.1, 1e-5)";
+  };
+  for (const auto& [image, terms] : {std::pair("f32[3, 64, 5, 5]", 75), {"f32[30, 64]", 30}}) {
+    is_known(call(image), "output.0", terms, 64 * terms);
+    is_known(call(image), "output.1", terms, 64);
+    is_known(call(image), "output.2", terms, 64);
+    is_known(call(image), "gradient.0", terms, 64 * terms);
+    is_known(call(image), "gradient.1", terms, 64);
+    is_known(call(image), "gradient.2", terms, 64);
+  }
+  // Channels that lie last, as in channels_last.
+  const std::string last = "f32[3, 64, 5, 5] strides [1600, 1, 320, 64]";
+  for (const char* output : {"output.0", "output.1", "output.2"}) {
+    is_known(call(last), output, 75, std::string_view(output) == "output.0" ? 4800 : 64);
+  }
+  const std::string backward = "native_batch_norm_backward(" + last + " constant, " + last +
+                               " constant, f32[64] constant, f32[64] constant, f32[64] constant, f32[64] constant, "
+                               "f32[64] constant, true, 1e-5, [true, true, true])";
+  is_known(backward, "output.0", 75, 4800);
+  is_known(backward, "output.1", 75, 64);
+  is_known(backward, "output.2", 75, 64);
 }
 
 TEST_CASE("an element of a gradient that is off by its last bits is told, and all others are given", "[probe]") {
@@ -336,11 +350,11 @@ TEST_CASE("an element of a gradient that is off by its last bits is told, and al
   softmax.inputs = {dy, y, 1, static_cast<std::int64_t>(at::kFloat)};
   softmax.outputs = {at::_softmax_backward_data(dy, y, 1, at::kFloat)};
   only_wrong(softmax, 0, 29 * 65 + 3);
-  const at::Tensor x = at::randn({4, 6, 7, 7});
-  const at::Tensor given = at::randn({4, 6, 7, 7});
-  const at::Tensor weight = at::randn({6});
-  const at::Tensor none = at::zeros({6});
-  const at::Tensor variance = at::zeros({6}).fill_(1);
+  const at::Tensor x = at::randn({4, 64, 7, 7});
+  const at::Tensor given = at::randn({4, 64, 7, 7});
+  const at::Tensor weight = at::randn({64});
+  const at::Tensor none = at::zeros({64});
+  const at::Tensor variance = at::zeros({64}).fill_(1);
   const auto [scaled, mean, inverse] = at::native_batch_norm(x, weight, none, none, variance, true, 0.1, 1e-5);
   const auto [dx, of_weight, of_bias] =
       at::native_batch_norm_backward(given, x, weight, none, variance, mean, inverse, true, 1e-5, {true, true, true});
