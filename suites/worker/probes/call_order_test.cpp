@@ -1,7 +1,9 @@
 // The order in which a stack adds up single calls, on the CPU. Which order it is depends on library and processor; that
 // it gives the results, and that another one does not, holds on all of them.
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -22,6 +24,7 @@
 #include "suites/worker/probes/call_order_probe.hpp"
 #include "suites/worker/probes/captured_call_order.hpp"
 #include "suites/worker/probes/order_operands.hpp"
+#include "suites/worker/probes/order_time.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
 #include "suites/worker/temporary_folder.hpp"
@@ -164,6 +167,20 @@ TEST_CASE("an order that takes too long, or has too many classes, is not known a
   limits = {};
   limits.classes = 0;
   CHECK(order_for("sum(f32[100])", "output.0", limits).problem == "more than 0 orders in one output");
+}
+
+TEST_CASE("waiting for a busy host costs a search a fifth of what computing does", "[probe]") {
+  using std::chrono::milliseconds;
+  const OrderTime waiting(0.1);
+  std::this_thread::sleep_for(milliseconds(150));
+  CHECK_NOTHROW(waiting.check());
+  std::this_thread::sleep_for(milliseconds(400));
+  CHECK_THROWS_AS(waiting.check(), OrderNotKnown);
+  const OrderTime computing(0.04);
+  const auto compute_on = [&] {
+    while (computing.taken() < milliseconds(10'000)) computing.check();
+  };
+  CHECK_THROWS_AS(compute_on(), OrderNotKnown);
 }
 
 TEST_CASE("a call of a training is read in the same way, and held against what it made of its own inputs", "[probe]") {
