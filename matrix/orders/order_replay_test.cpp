@@ -38,7 +38,7 @@ TEST_CASE("a bias has no factor, and a mean divides in one of two ways", "[order
   CHECK(5.0F / 3.0F != 5.0F * (1.0F / 3.0F));
 }
 
-// `orders_test "*changes of a sum*" -s` shows the table of suites/orders.md.
+// `orders_test "*for the sum in its order*" -s` shows the table of suites/orders.md.
 TEST_CASE("none of 10,000 changes of a sum is taken for the sum in its order", "[orders]") {
   struct Counts {
     int planted = 0;
