@@ -85,7 +85,9 @@ BisectedStack BisectedStacks::find_out(const std::string& name) {
   if (const auto given = given_.find(name); given != given_.end()) {
     return {"", given->second, identity_of(given->second), std::nullopt};
   }
-  const StackSpec& spec = files_.stacks.at(name);
+  const auto file = files_.stacks.find(name);
+  if (file == files_.stacks.end()) return untestable(fmt::format("there is no stack {} any more", name));
+  const StackSpec& spec = file->second;
   try {
     const InstalledStack stack = present(spec);
     if (!stack.complete || stack.worker.empty()) {
@@ -119,14 +121,19 @@ BisectedAttempts BisectedStacks::run(const std::vector<CellRequest>& requests) {
     return made;
   }
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const auto& installed = at(requests[i].stack).installed;
-    if (!installed) continue;
-    const auto wrong = wrong_libraries(*installed, made.attempts[i].lead().result->fingerprint);
-    if (!wrong.empty()) made.why_not = fmt::format("{}: {}", requests[i].stack, wrong.front());
-    const std::string other = library_of_another(*installed, made.attempts[i].lead().result->fingerprint);
-    if (!other.empty()) made.why_not = fmt::format("{}: {}", requests[i].stack, other);
+    std::string foreign = foreign_library(requests[i].stack, made.attempts[i].lead().result->fingerprint);
+    if (!foreign.empty()) made.why_not = std::move(foreign);
   }
   return made;
+}
+
+std::string BisectedStacks::foreign_library(const std::string& stack, const Fingerprint& loaded) {
+  const auto& installed = at(stack).installed;
+  if (!installed) return "";
+  const std::string other = library_of_another(*installed, loaded);
+  if (!other.empty()) return fmt::format("{}: {}", stack, other);
+  const auto wrong = wrong_libraries(*installed, loaded);
+  return wrong.empty() ? "" : fmt::format("{}: {}", stack, wrong.front());
 }
 
 }  // namespace reprobench

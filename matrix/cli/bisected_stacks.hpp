@@ -39,6 +39,9 @@ class BisectedStacks {
   // Found out once. A stack that cannot be had is untestable, and never an error of the others.
   const BisectedStack& at(const std::string& stack);
 
+  // Why what a worker of the stack had loaded says nothing about the stack, one sentence; empty: it was its own.
+  std::string foreign_library(const std::string& stack, const Fingerprint& loaded);
+
   // Every request on the stack that it names, which must be testable, each in a fresh process, two at a time where
   // memory holds them. A worker that loaded other libraries than those of its stack says nothing. Throws
   // ReplayInterrupted and StoreError.

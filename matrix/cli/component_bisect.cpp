@@ -41,60 +41,84 @@ ComponentSearch ComponentBisect::searched(
   });
 }
 
-void ComponentBisect::complete(ComponentAnswer& answer, const ComponentSearch& search, BitsQuestion& bits,
-                               bool is_of_bits, const CommandFor& command) {
+void ComponentBisect::complete(ComponentAnswer& answer, const ComponentSearch& search, const Question& question,
+                               const CommandFor& command) {
   const std::string& good = scene_.axis.front();
   for (std::size_t i = 0; i < answer.culprits.size(); ++i) {
     ComponentCulprit& culprit = answer.culprits[i];
-    culprit.stack = mixed(search.culprits[i].components).stack;
+    const std::vector<std::size_t>& components = search.culprits[i].components;
+    culprit.stack = mixed(components).stack;
     StackChange change;
     change.before = good;
     change.after = culprit.stack;
-    if (is_of_bits) {
-      bits.describe(answer.subject, change);
-      culprit.differing = change.differing;
-      culprit.judgement = change.judgement;
-      culprit.loaded = change.components;
-    } else {
-      culprit.judgement = search.answer_to({MixKind::mix, search.culprits[i].components})->why;
-      culprit.loaded = bits.components_between(good, culprit.stack);
-    }
-    const std::string making = mixes_.making(names_of(search.culprits[i].components));
+    question.describe(change, *search.answer_to({MixKind::mix, components}));
+    culprit.differing = change.differing;
+    culprit.judgement = change.judgement;
+    culprit.loaded = change.components;
+    culprit.check = change.check;
+    const std::string making = mixes_.making(names_of(components));
     if (!making.empty()) culprit.commands.push_back(making);
     culprit.commands.push_back(command(answer.subject, change));
   }
   if (!search.is_hidden || names_.empty()) return;
   std::vector<std::size_t> all(names_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  answer.differences = bits.components_between(mixed(all).stack, scene_.axis.back());
+  answer.differences = question.components_between(mixed(all).stack, scene_.axis.back());
+}
+
+ComponentAnswer ComponentBisect::ask(const std::string& subject, const Question& question, const CommandFor& command) {
+  const ComponentSearch search = searched(subject, question.answer);
+  ComponentAnswer answer = answer_of_components(subject, search, names_);
+  complete(answer, search, question, command);
+  return answer;
 }
 
 ComponentAnswer ComponentBisect::ask_for_bits(BitsQuestion& bits, const std::string& subject,
                                               const CommandFor& command) {
-  const ComponentSearch search = searched(subject, [&](const std::string& stack, bool is_confirmation) {
+  const auto answer = [&](const std::string& stack, bool is_confirmation) {
     if (is_confirmation) bits.forget(stack);
     return bits.answer_of_stack(subject, stack);
-  });
-  ComponentAnswer answer = answer_of_components(subject, search, names_);
-  complete(answer, search, bits, /*is_of_bits=*/true, command);
-  return answer;
+  };
+  const auto describe = [&](StackChange& change, const PointAnswer&) { bits.describe(subject, change); };
+  const auto between = [&](const std::string& before, const std::string& after) {
+    return bits.components_between(before, after);
+  };
+  return ask(subject, {answer, describe, between}, command);
 }
 
 ComponentAnswer ComponentBisect::ask_for_speed(SpeedQuestion& speed, BitsQuestion& bits, const std::string& subject,
                                                const CommandFor& command) {
-  const ComponentSearch search = searched(subject, [&](const std::string& stack, bool is_confirmation) {
+  const auto answer = [&](const std::string& stack, bool is_confirmation) {
     return speed.answer_of_stack(stack, is_confirmation);
-  });
-  ComponentAnswer answer = answer_of_components(subject, search, names_);
-  complete(answer, search, bits, /*is_of_bits=*/false, command);
-  return answer;
+  };
+  const auto between = [&](const std::string& before, const std::string& after) {
+    return bits.components_between(before, after);
+  };
+  const auto describe = [&](StackChange& change, const PointAnswer& after) {
+    change.judgement = after.why;
+    change.components = between(change.before, change.after);
+  };
+  return ask(subject, {answer, describe, between}, command);
+}
+
+ComponentBisectDocument ComponentBisect::begun(const char* asked) const {
+  ComponentBisectDocument document;
+  document.asked = asked;
+  document.components = mixes_.components();
+  return document;
+}
+
+void ComponentBisect::keep_named(const ComponentBisectDocument& document) {
+  std::vector<std::string> named;
+  for (const ComponentAnswer& answer : document.answers) {
+    for (const ComponentCulprit& culprit : answer.culprits) named.push_back(culprit.stack);
+  }
+  mixes_.keep_only(named);
 }
 
 ComponentBisectDocument ComponentBisect::answered(BitsQuestion& bits, const std::vector<std::string>& subjects,
                                                   std::optional<double> slower_rel, const CommandFor& command) {
-  ComponentBisectDocument document;
-  document.asked = slower_rel ? "speed" : "bits";
-  document.components = mixes_.components();
+  ComponentBisectDocument document = begun(slower_rel ? "speed" : "bits");
   if (slower_rel) {
     const auto most = static_cast<int>(most_component_evaluations(names_.size()));
     const SequentialPlan plan = sequential_plan(*slower_rel, most);
@@ -107,11 +131,23 @@ ComponentBisectDocument ComponentBisect::answered(BitsQuestion& bits, const std:
   } else {
     for (const std::string& subject : subjects) document.answers.push_back(ask_for_bits(bits, subject, command));
   }
-  std::vector<std::string> named;
-  for (const ComponentAnswer& answer : document.answers) {
-    for (const ComponentCulprit& culprit : answer.culprits) named.push_back(culprit.stack);
-  }
-  mixes_.keep_only(named);
+  keep_named(document);
+  return document;
+}
+
+ComponentBisectDocument ComponentBisect::answered(CheckQuestion& check, const AskedCheck& asked,
+                                                  const CommandFor& command) {
+  ComponentBisectDocument document = begun("check");
+  document.check = asked;
+  const auto answer = [&](const std::string& stack, bool is_confirmation) {
+    return check.answer_of_stack(stack, is_confirmation);
+  };
+  const auto describe = [&](StackChange& change, const PointAnswer&) { check.describe(change); };
+  const auto between = [&](const std::string& before, const std::string& after) {
+    return check.components_between(before, after);
+  };
+  document.answers.push_back(ask(subject_of(asked), {answer, describe, between}, command));
+  keep_named(document);
   return document;
 }
 

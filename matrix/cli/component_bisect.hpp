@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "matrix/cli/bisect_questions.hpp"
+#include "matrix/cli/check_question.hpp"
 #include "matrix/cli/component_mixes.hpp"
 #include "matrix/inquiry/bisect/component_document.hpp"
 
@@ -28,15 +29,27 @@ class ComponentBisect {
   ComponentBisectDocument answered(BitsQuestion& bits, const std::vector<std::string>& subjects,
                                    std::optional<double> slower_rel, const CommandFor& command);
 
+  // The same by a check that failed in a run.
+  ComponentBisectDocument answered(CheckQuestion& check, const AskedCheck& asked, const CommandFor& command);
+
  private:
+  // How one stack is asked, and what is said of a change between two that were.
+  struct Question {
+    std::function<PointAnswer(const std::string& stack, bool is_confirmation)> answer;
+    std::function<void(StackChange& change, const PointAnswer& after)> describe;
+    std::function<std::vector<SideDifference>(const std::string& before, const std::string& after)> components_between;
+  };
+  ComponentAnswer ask(const std::string& subject, const Question& question, const CommandFor& command);
   ComponentAnswer ask_for_bits(BitsQuestion& bits, const std::string& subject, const CommandFor& command);
   ComponentAnswer ask_for_speed(SpeedQuestion& speed, BitsQuestion& bits, const std::string& subject,
                                 const CommandFor& command);
+  ComponentBisectDocument begun(const char* asked) const;
+  void keep_named(const ComponentBisectDocument& document);
   const MixedStack& mixed(const std::vector<std::size_t>& from_bad);
   std::vector<std::string> names_of(const std::vector<std::size_t>& set) const;
   ComponentSearch searched(const std::string& subject,
                            const std::function<PointAnswer(const std::string& stack, bool is_confirmation)>& evaluate);
-  void complete(ComponentAnswer& answer, const ComponentSearch& search, BitsQuestion& bits, bool is_of_bits,
+  void complete(ComponentAnswer& answer, const ComponentSearch& search, const Question& question,
                 const CommandFor& command);
 
   const BisectScene& scene_;

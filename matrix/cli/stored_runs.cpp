@@ -89,6 +89,17 @@ std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const s
   return found;
 }
 
+const CellVerdict& cell_named(const RunVerdict& verdict, const std::string& wanted) {
+  std::vector<CellName> names;
+  std::vector<std::string> slugs;
+  for (const CellVerdict& cell : verdict.cells) {
+    names.push_back({cell.cell_id, cell.slug});
+    slugs.push_back(cell.slug);
+  }
+  if (const auto found = find_cell(names, wanted)) return verdict.cells.at(*found);
+  throw UsageError(unknown_name("cell of this run", wanted, slugs));
+}
+
 RunVerdict load_verdict(const fs::path& run_folder) {
   const nlohmann::json verdict = json_or_discarded(read_file(run_folder / "verdict.json"));
   if (verdict.is_discarded()) throw StoreError((run_folder / "verdict.json").string() + " is not JSON");

@@ -44,6 +44,9 @@ struct CellName {
 // Throws UsageError if several ids begin so.
 std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted);
 
+// The cell of a run that find_cell() means. Throws UsageError with the nearest slug for one that the run has not.
+const CellVerdict& cell_named(const RunVerdict& verdict, const std::string& wanted);
+
 // verdict.json of a run directory. Throws StoreError, ContractError.
 RunVerdict load_verdict(const std::filesystem::path& run_folder);
 

@@ -41,8 +41,16 @@ std::string change_text(const StackChange& change) {
   return text;
 }
 
-std::string answer_text(const BisectAnswer& answer, std::size_t stacks) {
-  std::string text = answer.subject + "\n";
+// "memory.peak_anonymous x1.85 in torch-2.9.0-cu128, x1.00 in torch-2.8.0-cu128"
+std::string first_line(const BisectAnswer& answer, const std::optional<AskedCheck>& asked) {
+  if (!asked || !answer.culprit || !answer.culprit->check) return answer.subject + "\n";
+  const StackChange& change = *answer.culprit;
+  return fmt::format("{} {} in {}, {} in {}\n{}", name_of(*asked), value_text(change.check->after), change.after,
+                     value_text(change.check->before), change.before, asked_text(*asked));
+}
+
+std::string answer_text(const BisectAnswer& answer, const BisectDocument& document) {
+  std::string text = first_line(answer, document.check);
   if (answer.culprit) {
     const bool is_good = answer.culprit->before_state == PointState::as_good;
     text += fmt::format("  {:<13}{}\n  {:<13}{}\n", is_good ? "last good" : "not yet bad", answer.culprit->before,
@@ -60,10 +68,15 @@ std::string answer_text(const BisectAnswer& answer, std::size_t stacks) {
     text += change_text(other);
   }
   for (const std::string& sentence : answer.returns) text += fmt::format("  {:<13}{}\n", "contradicted", sentence);
-  return text + fmt::format("  {:<13}{}, of {} stacks\n", "evaluations", answer.evaluations.size(), stacks);
+  return text +
+         fmt::format("  {:<13}{}, of {} stacks\n", "evaluations", answer.evaluations.size(), document.axis.size());
 }
 
 }  // namespace
+
+std::string asked_text(const AskedCheck& asked) {
+  return fmt::format("  {:<13}{} of run {}, {}\n", "of", asked.slug, asked.run, asked.bound);
+}
 
 std::string evaluation_line(std::size_t number, const std::string& stack, const PointEvaluation& evaluation) {
   return fmt::format("  [{}] {}{}: {}{}{}\n", number, stack, evaluation.is_confirmation ? " again" : "",
@@ -73,7 +86,7 @@ std::string evaluation_line(std::size_t number, const std::string& stack, const 
 
 std::string bisect_text(const BisectDocument& document) {
   std::string text;
-  for (const BisectAnswer& answer : document.answers) text += answer_text(answer, document.axis.size());
+  for (const BisectAnswer& answer : document.answers) text += answer_text(answer, document);
   const bool has_answer =
       std::ranges::any_of(document.answers, [](const BisectAnswer& answer) { return answer.culprit.has_value(); });
   if (has_answer && document.margin && document.confidence) {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/cli/text/bisect_text.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -64,8 +66,20 @@ std::string culprit_text(const ComponentCulprit& culprit) {
   return text;
 }
 
-std::string answer_text(const ComponentAnswer& answer) {
-  std::string text = answer.subject + "\n";
+// "memory.peak_anonymous x1.85 with openmp of torch-2.9.0-cu128, x1.00 in torch-2.8.0-cu128"
+std::string first_line(const ComponentAnswer& answer, const ComponentBisectDocument& document) {
+  const bool has_values = document.check && !answer.culprits.empty() && answer.culprits.front().check;
+  if (!has_values) return answer.subject + "\n";
+  const ComponentCulprit& culprit = answer.culprits.front();
+  std::vector<std::string> names;
+  for (const ComponentEffect& effect : culprit.components) names.push_back(effect.component);
+  return fmt::format("{} {} with {} of {}, {} in {}\n{}", name_of(*document.check), value_text(culprit.check->after),
+                     fmt::join(names, " and "), document.bad, value_text(culprit.check->before), document.good,
+                     asked_text(*document.check));
+}
+
+std::string answer_text(const ComponentAnswer& answer, const ComponentBisectDocument& document) {
+  std::string text = first_line(answer, document);
   if (answer.culprits.empty()) text += row(std::string(to_string(answer.word)), answer.problem);
   text += differences_text("they differ", answer.differences, /*is_whole=*/true);
   if (answer.word == ComponentWord::hidden && answer.differences.empty()) {
@@ -91,7 +105,7 @@ std::string component_bisect_text(const ComponentBisectDocument& document) {
   for (const DifferingComponent& component : document.components) {
     text += fmt::format("  {:<13}{} against {}\n", component.name, first_of(component.bad), first_of(component.good));
   }
-  for (const ComponentAnswer& answer : document.answers) text += answer_text(answer);
+  for (const ComponentAnswer& answer : document.answers) text += answer_text(answer, document);
   const bool has_answer =
       std::ranges::any_of(document.answers, [](const ComponentAnswer& answer) { return !answer.culprits.empty(); });
   if (has_answer && document.margin && document.confidence) {

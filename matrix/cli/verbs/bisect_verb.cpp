@@ -8,6 +8,7 @@
 
 #include "matrix/cli/bisect_axis.hpp"
 #include "matrix/cli/bisect_questions.hpp"
+#include "matrix/cli/check_question.hpp"
 #include "matrix/cli/component_bisect.hpp"
 #include "matrix/cli/hybrid_mixes.hpp"
 #include "matrix/cli/image_mixes.hpp"
@@ -18,6 +19,7 @@
 #include "matrix/cli/text/component_bisect_text.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/selection.hpp"
+#include "matrix/cli/verbs/store_option.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/declared_call.hpp"
@@ -43,6 +45,8 @@ struct BisectOptions {
   std::int64_t steps = 20;
   std::int64_t batch = 0;
   double slower_percent = 0;       // 0: bits are asked
+  std::vector<std::string> check;  // CELL METRIC; empty: no check is asked
+  std::string run;                 // of that cell
   std::vector<std::string> knobs;  // NAME=VALUE
   std::vector<std::string> workers;
   bool components = false;
@@ -84,7 +88,7 @@ CallList chosen_calls(const BisectOptions& options, const Project& project) {
 }
 
 // Times of equal work are compared with each other, so all that work depends on is in it, and this machine.
-std::string question_text(const CellRequest& request) {
+std::string question_text(const CellRequest& request, const std::optional<CheckedCell>& checked) {
   const HostFacts host = detect_host();
   nlohmann::json question = {{"workload", to_json(request.workload)},
                              {"knobs", request.knobs},
@@ -94,30 +98,34 @@ std::string question_text(const CellRequest& request) {
                              {"cpu_revision", host.cpu_revision},
                              {"cpu_isa", host.cpu_isa},
                              {"cpu_limits", host.cpu_limits}};
+  if (checked) question["check"] = question_of(*checked);
   return question.dump();
 }
 
 class Bisector {
  public:
-  Bisector(const BisectOptions& options, Context& context)
+  Bisector(const BisectOptions& options, std::optional<CheckedCell> checked, Context& context)
       : options_(options),
         terminal_(context.terminal),
         project_(context.store),
+        checked_(std::move(checked)),
         axis_(bisect_axis(project_.stack_files(), options.good, options.bad, options.axis)),
         stacks_(project_, terminal_, workers(), options.install),
         request_(request()),
-        journal_(project_.store(), question_text(request_), options.again) {}
+        journal_(project_.store(), question_text(request_, checked_), options.again) {}
 
   ExitCode run() {
     if (is_of_components()) return run_over_components();
     terminal_.log(fmt::format("axis: {}\n", fmt::join(axis_, ", ")));
     BisectDocument document;
     document.axis = axis_;
-    document.asked = is_of_speed() ? "speed" : "bits";
+    document.asked = checked_ ? "check" : is_of_speed() ? "speed" : "bits";
     const BisectScene scene{axis_, request_, stacks_, journal_,
                             [this](const std::string& line) { terminal_.log("  " + line + "\n"); }};
     BitsQuestion bits(scene);
-    if (is_of_speed()) {
+    if (checked_) {
+      ask_for_check(scene, document);
+    } else if (is_of_speed()) {
       ask_for_speed(scene, bits, document);
     } else {
       for (const std::string& subject : subjects()) document.answers.push_back(ask_for_bits(bits, subject));
@@ -149,14 +157,7 @@ class Bisector {
                             journal_,
                             [this](const std::string& line) { terminal_.log("  " + line + "\n"); },
                             /*is_of_components=*/true};
-    BitsQuestion bits(scene);
-    const std::unique_ptr<ComponentMixes> mixes = component_mixes(bits);
-    ComponentBisect bisect(scene, *mixes, [this](const std::string& line) { terminal_.log(line); });
-    const auto command = [this](const std::string& subject, const StackChange& change) {
-      return command_for(subject, change);
-    };
-    ComponentBisectDocument document = bisect.answered(
-        bits, subjects(), is_of_speed() ? std::optional(options_.slower_percent / 100) : std::nullopt, command);
+    ComponentBisectDocument document = checked_ ? components_of_check(scene) : components_of_work(scene);
     document.good = options_.given_good;
     document.bad = options_.given_bad;
     if (options_.json) {
@@ -167,10 +168,34 @@ class Bisector {
     return exit_code(document);
   }
 
-  std::unique_ptr<ComponentMixes> component_mixes(BitsQuestion& bits) {
-    const std::map<std::string, StackSpec> stacks = project_.stacks();
-    const auto end = [&](const std::string& name) { return ImageEnd{stacks.at(name), bits.fingerprint(name)}; };
+  ComponentBisectDocument components_of_work(const BisectScene& scene) {
+    BitsQuestion bits(scene);
+    const auto mixes = component_mixes([&](const std::string& stack) { return bits.fingerprint(stack); });
+    ComponentBisect bisect(scene, *mixes, [this](const std::string& line) { terminal_.log(line); });
+    const auto slower_rel = is_of_speed() ? std::optional(options_.slower_percent / 100) : std::nullopt;
+    return bisect.answered(bits, subjects(), slower_rel, [this](const std::string& subject, const StackChange& change) {
+      return command_for(subject, change);
+    });
+  }
+
+  ComponentBisectDocument components_of_check(const BisectScene& scene) {
+    CheckQuestion check(project_, terminal_, scene, *checked_);
+    const auto mixes = component_mixes([&](const std::string& stack) {
+      check.answer_of_stack(stack, /*is_confirmation=*/false);
+      return check.fingerprint(stack);
+    });
+    ComponentBisect bisect(scene, *mixes, [this](const std::string& line) { terminal_.log(line); });
+    return bisect.answered(check, checked_->asked, [this](const std::string& subject, const StackChange& change) {
+      return command_for(subject, change);
+    });
+  }
+
+  // `fingerprint`: of what an image's worker had loaded.
+  template <class FingerprintOf>
+  std::unique_ptr<ComponentMixes> component_mixes(const FingerprintOf& fingerprint) {
     if (!options_.images) return std::make_unique<HybridMixes>(project_, stacks_, options_.good, options_.bad);
+    const std::map<std::string, StackSpec> stacks = project_.stacks();
+    const auto end = [&](const std::string& name) { return ImageEnd{stacks.at(name), fingerprint(name)}; };
     return std::make_unique<ImageMixes>(end(options_.good), end(options_.bad));
   }
 
@@ -191,6 +216,7 @@ class Bisector {
   }
 
   CellRequest request() {
+    if (checked_) return checked_->cells.front().cell.request;
     const KnobValues knobs = given_knobs(options_.knobs);
     if (!options_.workload.empty()) return training(knobs);
     CellRequest request;
@@ -272,6 +298,20 @@ class Bisector {
     document.stacks_run = speed.stacks_run();
   }
 
+  void ask_for_check(const BisectScene& scene, BisectDocument& document) const {
+    CheckQuestion check(project_, terminal_, scene, *checked_);
+    const BisectSearch search = searched(
+        subject_of(checked_->asked), ConfirmEnds::yes,
+        [&](std::size_t point, bool is_confirmation) { return check.answer_of_stack(axis_[point], is_confirmation); });
+    document.check = checked_->asked;
+    document.answers.push_back(
+        completed(answer_of_search(subject_of(checked_->asked), search, axis_), [&](StackChange& change) {
+          check.describe(change);
+          change.command = command_for("", change);
+        }));
+    document.stacks_run = check.stacks_run();
+  }
+
   std::string why_of(const BisectSearch& search, const std::string& stack) const {
     const auto point = std::ranges::find(axis_, stack) - axis_.begin();
     return search.answer_at(static_cast<std::size_t>(point))->why;
@@ -279,7 +319,9 @@ class Bisector {
 
   std::string command_for(const std::string& subject, const StackChange& change) const {
     std::string work;
-    if (request_.workload.is_probe()) {
+    if (checked_) {
+      work = check_words();
+    } else if (request_.workload.is_probe()) {
       work = fmt::format(" --call {}", shell_word(subject));
       if (!options_.calls_file.empty()) work += fmt::format(" --calls {}", shell_word(options_.calls_file));
     } else {
@@ -291,18 +333,35 @@ class Bisector {
     if (is_of_speed()) work += fmt::format(" --slower {}", options_.slower_percent);
     for (const std::string& knob : options_.knobs) work += " --knob " + shell_word(knob);
     for (const std::string& worker : options_.workers) {
-      if (is_worker_of(worker, change.before) || is_worker_of(worker, change.after)) {
+      if (is_worker_of(worker, change.before) || is_worker_of(worker, change.after) || is_of_reference(worker)) {
         work += " --worker " + shell_word(worker);
       }
     }
     if (options_.images) {
-      return fmt::format("reprobench bisect --good {} --bad {}{}", shell_word(options_.given_good),
-                         shell_word(options_.given_bad), work);
+      return in_store(fmt::format("reprobench bisect --good {} --bad {}{}", shell_word(options_.given_good),
+                                  shell_word(options_.given_bad), work));
     }
-    if (!request_.workload.is_probe() && !is_of_speed()) {
+    if (!checked_ && !request_.workload.is_probe() && !is_of_speed()) {
       return fmt::format("reprobench compare {} {}{} --explain", change.after, change.before, work);
     }
-    return fmt::format("reprobench bisect --good {0} --bad {1} --axis {0},{1}{2}", change.before, change.after, work);
+    return in_store(
+        fmt::format("reprobench bisect --good {0} --bad {1} --axis {0},{1}{2}", change.before, change.after, work));
+  }
+
+  std::string check_words() const {
+    const std::string run = options_.run.empty() ? checked_->asked.run : options_.run;
+    return fmt::format(" --check {} {} --run {}", checked_->asked.cell_id, shell_word(name_of(checked_->asked)),
+                       shell_word(run));
+  }
+
+  // A run is found in its store alone.
+  std::string in_store(const std::string& command) const {
+    return checked_ ? reprobench::in_store(command, project_.store().string()) : command;
+  }
+
+  bool is_of_reference(const std::string& worker) const {
+    const auto fixed = checked_ ? fixed_stacks(*checked_) : std::vector<std::string>{};
+    return std::ranges::any_of(fixed, [&](const std::string& stack) { return is_worker_of(worker, stack); });
   }
 
   static bool is_worker_of(const std::string& option, const std::string& stack) {
@@ -321,6 +380,7 @@ class Bisector {
   const BisectOptions& options_;
   const Terminal& terminal_;
   Project project_;
+  std::optional<CheckedCell> checked_;
   std::vector<std::string> axis_;
   BisectedStacks stacks_;
   CellRequest request_;
@@ -356,13 +416,23 @@ void make_stacks(ImageStacks& images, const Project& project, const Terminal& te
   options.images = true;
 }
 
-ExitCode run_bisect(BisectOptions& options, Context& context) {
-  if (options.call.empty() == options.workload.empty()) throw UsageError("say either --call or --workload");
+void require_one_question(const BisectOptions& options) {
+  const int asked =
+      (options.call.empty() ? 0 : 1) + (options.workload.empty() ? 0 : 1) + (options.check.empty() ? 0 : 1);
+  if (asked != 1) throw UsageError("say one of --call, --workload and --check");
   if (options.components && !options.axis.empty()) throw UsageError("--components has no axis");
   if (options.components && !options.workers.empty()) {
     throw UsageError("--components exchanges files of installed stacks; a --worker brings none");
   }
   if (!options.calls_file.empty() && options.call.empty()) throw UsageError("--calls is the list of --call");
+  if (!options.run.empty() && options.check.empty()) throw UsageError("--run is the run of --check");
+  if (options.check.empty()) return;
+  if (options.slower_percent > 0) throw UsageError("--slower has no --check: the check has a bound of its own");
+  if (!options.knobs.empty()) throw UsageError("--knob has no --check: the cell has knobs of its own");
+}
+
+ExitCode run_bisect(BisectOptions& options, Context& context) {
+  require_one_question(options);
   options.good = options.given_good;
   options.bad = options.given_bad;
   const Project project(context.store);
@@ -370,14 +440,24 @@ ExitCode run_bisect(BisectOptions& options, Context& context) {
   if (is_of_images != is_image(options.bad, project)) {
     throw UsageError(fmt::format("{} and {}: an image is held against another image", options.good, options.bad));
   }
-  if (!is_of_images) return Bisector(options, context).run();
+  std::optional<CheckedCell> checked;
+  if (!options.check.empty()) {
+    context.terminal.error(passed_over(context.store, options.run));
+    checked = stored_check(context.store, options.run, options.check.at(0), options.check.at(1));
+    if (checked->is_of_images != is_of_images) {
+      throw UsageError(fmt::format("the run {} is {}of images, and the ends are{}", checked->asked.run,
+                                   is_of_images ? "not " : "", is_of_images ? "" : " not"));
+    }
+    if (is_of_images) hold_against(*checked, "good");
+  }
+  if (!is_of_images) return Bisector(options, std::move(checked), context).run();
   if (!options.axis.empty() || !options.workers.empty()) throw UsageError("images have no --axis and no --worker");
   // What was typed wrongly is said before gigabytes are read.
   given_knobs(options.knobs);
   if (!options.call.empty()) chosen_calls(options, project);
   ImageStacks images(project);  // nobody else changes them meanwhile
   make_stacks(images, project, context.terminal, options);
-  return Bisector(options, context).run();
+  return Bisector(options, std::move(checked), context).run();
 }
 
 }  // namespace
@@ -416,6 +496,14 @@ std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
                  "of processes until that is known of each stack, 95 % for the answer as a whole")
       ->check(CLI::Range(0.1, 10000.0))
       ->type_name("PERCENT");
+  app.add_option(
+         "--check", options->check,
+         "Where did this check of a run's cell begin to fail? The cell as `explain` takes it, and the metric; of "
+         "several checks 'METRIC of MEASUREMENT'. The cell is run and judged on each stack as it was there")
+      ->expected(2)
+      ->type_name("CELL METRIC");
+  app.add_option("--run", options->run, "The run of that cell, its id or directory; default: the newest of the store")
+      ->type_name("RUN");
   app.add_option("--knob", options->knobs, "A knob of all stacks, may be repeated")->type_name("NAME=VALUE");
   app.add_option("--worker", options->workers, "Run a stack with this command instead of its installed worker")
       ->type_name("STACK=COMMAND");

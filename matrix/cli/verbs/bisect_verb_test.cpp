@@ -2,47 +2,15 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/catch.hpp"
-#include "matrix/cli/verbs/run_verb_fixture.hpp"
+#include "matrix/cli/verbs/bisect_fixture.hpp"
 
 namespace reprobench {
 namespace {
 
 using Catch::Contains;
 using nlohmann::json;
-using Texts = std::vector<std::string>;
 
 const std::string kReluCall = "relu(f32[4])";
-
-// Stacks t-2.1.0 ... t-2.N.0, each of which does what it is told.
-struct StackAxis : SmallProject {
-  explicit StackAxis(Texts behaviours) : does(std::move(behaviours)) {
-    for (std::size_t i = 0; i < does.size(); ++i) add_stack(name(i), small_stack(name(i), version(i)));
-  }
-
-  static std::string version(std::size_t i) { return fmt::format("1.{}.0", i + 5); }  // 1.10.0 comes after 1.9.0
-  static std::string name(std::size_t i) { return "t-" + version(i); }
-
-  Said bisect(const Texts& more) const {
-    Texts words{"--good", name(0), "--bad", name(does.size() - 1)};
-    for (std::size_t i = 0; i < does.size(); ++i) {
-      if (does[i].empty()) continue;  // not installed
-      words.insert(words.end(), {"--worker", fmt::format("{}={} --do {}", name(i), kFake, does[i])});
-    }
-    words.insert(words.end(), more.begin(), more.end());
-    return said_by(&declare_bisect, store(), words);
-  }
-  json document(Texts more) const {
-    more.emplace_back("--json");
-    return json::parse(bisect(more).out);
-  }
-
-  // As the command that shows a change has them.
-  std::string worker_words(std::size_t i) const {
-    return fmt::format(" --worker '{}={} --do {}'", name(i), kFake, does[i]);
-  }
-
-  Texts does;
-};
 
 TEST_CASE("the stack is named where a call's bits change, with what shows it", "[cli][process][bisect]") {
   const StackAxis axis({"bits=1", "bits=1", "bits=1", "bits=1", "bits=1", "bits=2", "bits=2", "bits=2"});
@@ -249,8 +217,8 @@ TEST_CASE("a call or knob that is typed wrongly is refused before an image is re
 
 TEST_CASE("a bisect that asks nothing, or two things, is refused", "[cli][bisect]") {
   const StackAxis axis({"ok", "ok"});
-  CHECK_THROWS_WITH(axis.bisect({}), "say either --call or --workload");
-  CHECK_THROWS_WITH(axis.bisect({"--call", "relu", "--workload", "mlp"}), "say either --call or --workload");
+  CHECK_THROWS_WITH(axis.bisect({}), "say one of --call, --workload and --check");
+  CHECK_THROWS_WITH(axis.bisect({"--call", "relu", "--workload", "mlp"}), "say one of --call, --workload and --check");
   CHECK_THROWS_WITH(axis.bisect({"--workload", "mlp", "--calls", "x"}), "--calls is the list of --call");
   CHECK_THROWS_WITH(axis.bisect({"--call", "relu(f32[4]"}), Contains("--call: "));
   CHECK_THROWS_WITH(said_by(&declare_bisect, axis.store(), {"--good", "new", "--bad", "new", "--call", kReluCall}),

@@ -32,17 +32,6 @@ struct ExplainOptions {
   bool as_json = false;
 };
 
-const CellVerdict& cell_named(const RunVerdict& verdict, const std::string& wanted) {
-  std::vector<CellName> names;
-  std::vector<std::string> slugs;
-  for (const CellVerdict& cell : verdict.cells) {
-    names.push_back({cell.cell_id, cell.slug});
-    slugs.push_back(cell.slug);
-  }
-  if (const auto found = find_cell(names, wanted)) return verdict.cells.at(*found);
-  throw UsageError(unknown_name("cell of this run", wanted, slugs));
-}
-
 // What a worker may have said, in lines of ours.
 json in_plain_lines(const json& value) {
   if (value.is_string()) return plain_line(value.get_ref<const std::string&>());

@@ -10,6 +10,7 @@
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 #include "matrix/inquiry/bisect/bisect_search.hpp"
+#include "matrix/inquiry/bisect/seen_check.hpp"
 #include "matrix/numerics/steps/fingerprint_differences.hpp"
 
 namespace reprobench {
@@ -53,6 +54,7 @@ struct StackChange {
   std::string judgement = {};                   // one sentence: rounding or not, how much slower
   std::vector<SideDifference> components = {};  // differences in what the workers of the two stacks had loaded
   std::string command = {};                     // a command that shows the change
+  std::optional<CheckChange> check = {};        // for a check: what it says on both sides
 };
 
 template <>
@@ -68,6 +70,7 @@ struct Description<StackChange> {
     field("judgement", change.judgement);
     field("components", change.components, "What the two workers had loaded that is not the same.");
     field("command", change.command, "Shows the change.");
+    field.optional("check", change.check, "Of a check: what it says on both sides.");
   }
 };
 
@@ -98,14 +101,15 @@ struct Description<BisectAnswer> {
 
 struct BisectDocument {
   std::vector<std::string> axis;     // stacks from the good end to the bad end
-  std::string asked;                 // "bits", "speed"
+  std::string asked;                 // kBisectQuestions
   std::optional<double> margin;      // for speed: slower by more than this
   std::optional<double> confidence;  // for speed: confidence of an answer as a whole
   std::vector<BisectAnswer> answers;
-  int stacks_run = 0;  // by this call; the others were known
+  int stacks_run = 0;               // by this call; the others were known
+  std::optional<AskedCheck> check;  // for a check: the one that failed in a run
 };
 
-inline constexpr std::string_view kBisectQuestions[] = {"bits", "speed"};
+inline constexpr std::string_view kBisectQuestions[] = {"bits", "speed", "check"};
 
 template <>
 struct Description<BisectDocument> {
@@ -118,6 +122,7 @@ struct Description<BisectDocument> {
     field.optional("confidence", document.confidence, "Of speed: that an answer as a whole is right.");
     field("answers", document.answers);
     field("stacks_run", document.stacks_run, rule::at_least(0).says("In this call; the others were known."));
+    field.optional("check", document.check, "The one that failed in a run.");
   }
 };
 

@@ -45,6 +45,15 @@ std::optional<std::pair<double, double>> BisectJournal::find_pair(const PairKey&
   return std::pair(found->measured_ns, found->reference_ns);
 }
 
+const CheckObservation* BisectJournal::find_check(const std::string& stack, const std::string& identity,
+                                                  bool is_confirmation) const {
+  const auto found = std::ranges::find_if(record_.checks, [&](const CheckObservation& observation) {
+    return observation.stack == stack && observation.identity == identity &&
+           observation.is_confirmation == is_confirmation;
+  });
+  return found == record_.checks.end() ? nullptr : &*found;
+}
+
 void BisectJournal::keep(StackObservation observation) {
   std::erase_if(record_.observations,
                 [&](const StackObservation& earlier) { return earlier.stack == observation.stack; });
@@ -61,6 +70,15 @@ void BisectJournal::keep_pair(const TimedPair& pair) {
     return is_same || is_of_another_build;
   });
   record_.pairs.push_back(pair);
+  write();
+}
+
+void BisectJournal::keep_check(const CheckObservation& observation) {
+  std::erase_if(record_.checks, [&](const CheckObservation& earlier) {
+    return earlier.stack == observation.stack &&
+           (earlier.is_confirmation == observation.is_confirmation || earlier.identity != observation.identity);
+  });
+  record_.checks.push_back(observation);
   write();
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "matrix/inquiry/bisect/observed_bits.hpp"
+#include "matrix/inquiry/bisect/seen_check.hpp"
 
 namespace reprobench {
 
@@ -39,6 +40,7 @@ struct BisectRecord {
   std::string question;
   std::vector<StackObservation> observations;
   std::vector<TimedPair> pairs;
+  std::vector<CheckObservation> checks;
 };
 
 template <>
@@ -64,6 +66,7 @@ struct Description<BisectRecord> {
     field("question", record.question, rule::not_empty);
     field("observations", record.observations);
     field("pairs", record.pairs);
+    field.optional("checks", record.checks, rule::not_empty_list);
   }
 };
 
@@ -79,9 +82,12 @@ class BisectJournal {
   const StackObservation* find(const std::string& stack, const std::string& identity) const;
   std::optional<std::pair<double, double>> find_pair(const PairKey& key, int index) const;
 
+  const CheckObservation* find_check(const std::string& stack, const std::string& identity, bool is_confirmation) const;
+
   // Entries are on the disk when these return. Throws StoreError.
   void keep(StackObservation observation);
   void keep_pair(const TimedPair& pair);
+  void keep_check(const CheckObservation& observation);
 
  private:
   void write() const;

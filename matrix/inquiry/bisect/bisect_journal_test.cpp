@@ -72,6 +72,35 @@ TEST_CASE("a stack that is another one now takes its entries along", "[bisect]")
   CHECK_FALSE(journal.find_pair(key("newer"), 0));
 }
 
+CheckObservation seen_check(const std::string& stack, char of = '1', bool is_confirmation = false) {
+  CheckObservation seen;
+  seen.stack = stack;
+  seen.identity = identity(of);
+  seen.is_confirmation = is_confirmation;
+  seen.check.ratio = 1.85;
+  return seen;
+}
+
+TEST_CASE("a check that was run is there for the next call, and what confirms it is kept apart", "[bisect]") {
+  const TemporaryFolder store;
+  {
+    BisectJournal journal(store.path, "q", false);
+    journal.keep_check(seen_check("new"));
+    journal.keep_check(seen_check("newer"));
+  }
+  BisectJournal journal(store.path, "q", false);
+  REQUIRE(journal.find_check("new", identity('1'), false) != nullptr);
+  CHECK(journal.find_check("new", identity('1'), false)->check.ratio == 1.85);
+  CHECK(journal.find_check("new", identity('2'), false) == nullptr);
+  CHECK(journal.find_check("new", identity('1'), true) == nullptr);
+  journal.keep_check(seen_check("new", '1', true));
+  CHECK(journal.find_check("new", identity('1'), false) != nullptr);
+  journal.keep_check(seen_check("new", '2'));  // of another build: neither counts any more
+  CHECK(journal.find_check("new", identity('1'), true) == nullptr);
+  CHECK(journal.find_check("new", identity('1'), false) == nullptr);
+  CHECK(journal.find_check("newer", identity('1'), false) != nullptr);
+}
+
 TEST_CASE("a pair that is kept twice counts once", "[bisect]") {
   const TemporaryFolder store;
   BisectJournal journal(store.path, "q", false);

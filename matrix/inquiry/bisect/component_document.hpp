@@ -79,6 +79,7 @@ struct ComponentCulprit {
   std::string judgement = {};               // one sentence
   std::vector<SideDifference> loaded = {};  // what its worker had loaded and the good end's had not
   std::vector<std::string> commands = {};   // commands that make it and show it
+  std::optional<CheckChange> check = {};    // for a check: what it says of the good end and of this hybrid
 };
 template <>
 struct Description<ComponentCulprit> {
@@ -91,6 +92,7 @@ struct Description<ComponentCulprit> {
     field("judgement", culprit.judgement);
     field("loaded", culprit.loaded, "What its worker had loaded that is not the same as at the good end.");
     field("commands", culprit.commands, "Make it and show it.");
+    field.optional("check", culprit.check, "Of a check: what it says of the good end and of this hybrid.");
   }
 };
 
@@ -147,6 +149,7 @@ struct ComponentBisectDocument {
   std::optional<double> confidence;  // for speed: confidence of an answer as a whole
   std::vector<DifferingComponent> components;
   std::vector<ComponentAnswer> answers;
+  std::optional<AskedCheck> check;  // for a check: the one that failed in a run
 };
 template <>
 struct Description<ComponentBisectDocument> {
@@ -160,6 +163,7 @@ struct Description<ComponentBisectDocument> {
     field.optional("confidence", document.confidence, "Of speed: that an answer as a whole is right.");
     field("components", document.components, "Those that differ between the ends, by build id.");
     field("answers", document.answers);
+    field.optional("check", document.check, "The one that failed in a run.");
   }
 };
 
