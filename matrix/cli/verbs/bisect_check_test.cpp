@@ -68,6 +68,21 @@ TEST_CASE("the release is named in which a check of memory begins to fail", "[cl
   CHECK(std::filesystem::is_empty(axis.store() / "replays"));
 }
 
+TEST_CASE("a run that failed ends with the command that finds the release, where stacks lie between",
+          "[cli][process][bisect]") {
+  const CheckedAxis axis({"ok", "ok", "rss=1.85"});
+  const Said run = axis.run();
+  const std::string command = "bisect --good t-1.5.0 --bad t-1.7.0 --check ";
+  CHECK_THAT(run.err, Contains("which stack between did it: reprobench --store ") && Contains(command) &&
+                          Contains(" memory.peak_anonymous --run r-") &&
+                          Contains(axis.worker_words(0) + axis.worker_words(2) + " --install\n"));
+  // What lies between neighbours are components, and these are no installed wheels.
+  CHECK_FALSE(Contains("bisect --good").match(CheckedAxis({"ok", "rss=1.85"}).run().err));
+  CHECK_FALSE(Contains("bisect --good").match(CheckedAxis({"ok", "ok", "ok"}).run().err));
+  const Said drill = axis.run("checks", {"--inject", "kind=weight_ulp,step=2,tensor=fc1.weight,element=0"});
+  CHECK_FALSE(Contains("bisect --good").match(drill.err));
+}
+
 TEST_CASE("the answer of a check is a document, and what was run is not run again", "[cli][process][bisect]") {
   CheckedAxis axis({"ok", "rss=1.85", "rss=1.85", "rss=1.85"});
   REQUIRE(axis.run().code == ExitCode::failed);

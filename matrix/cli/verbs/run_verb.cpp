@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "matrix/base/usage_error.hpp"
+#include "matrix/cli/bisect_hint.hpp"
 #include "matrix/cli/early_judge.hpp"
 #include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/image_stacks.hpp"
@@ -225,6 +226,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
     if (!report.problem.empty()) terminal.error(fmt::format("report: {}\n", report.problem));
     terminal.log(report.paths);
   }
+  if (meeting == nullptr) terminal.log(bisect_hint(project, verdict, selected.plan));
   terminal.log(fmt::format("run {}\n", run.folder().string()));
   return exit_code_of(verdict, is_indexed);
 }
