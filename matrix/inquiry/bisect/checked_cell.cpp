@@ -172,7 +172,14 @@ std::vector<std::string> fixed_stacks(const CheckedCell& checked) {
 
 std::string question_of(const CheckedCell& checked) {
   nlohmann::json question = {{"check", name_of(checked.asked)}, {"reason", checked.asked.reason}};
-  for (const PlannedCell& planned : cells_on(checked, "-")) question["cells"].push_back(written(planned));
+  for (PlannedCell& planned : cells_on(checked, "-")) {
+    Cell& cell = planned.cell;
+    cell.memory_bytes = 0;  // a prediction of that run
+    std::vector<CellThreshold> thresholds = cell.thresholds.items();
+    for (CellThreshold& threshold : thresholds) threshold.mark = threshold.gate_mark = {};
+    cell.thresholds = std::move(thresholds);
+    question["cells"].push_back(written(planned));
+  }
   return question.dump();
 }
 

@@ -196,10 +196,15 @@ TEST_CASE("a check that decides nothing, did not fail or cannot be asked again i
   CHECK_THROWS_WITH(run.checked(), Contains("merged run"));
 }
 
-TEST_CASE("another bound, check or workload is another question, and the run's name is not", "[bisect]") {
+TEST_CASE("another bound, check or workload is another question, and where a bound was written is not", "[bisect]") {
   FailedRun run;
   const std::string question = question_of(run.checked());
   run.verdict.info.run_id = "r-2";
+  CHECK(question_of(run.checked()) == question);
+  CellThreshold elsewhere = threshold(kMetric, true);
+  elsewhere.mark = {"elsewhere.yaml", 3, 4};
+  run.plan.cells[0].cell.thresholds = {elsewhere};
+  run.plan.cells[0].cell.memory_bytes = 5;
   CHECK(question_of(run.checked()) == question);
   FailedRun other_bound;
   CellThreshold wide = threshold(kMetric, true);
