@@ -71,8 +71,12 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   ComponentBisectDocument components;
   components.good = "a";
   components.bad = "b";
-  components.asked = "bits";
+  components.asked = "check";
+  components.check =
+      AskedCheck{"r-1", "3f9c1e0a7b52", "memory-mlp-b-cpu", "memory.peak_anonymous", "", "max: 1", "over_bound"};
   components.components = {{"torch", {{"libc10.so", "d388"}}, {}}};
+  REQUIRE_FALSE(answer.culprits.empty());
+  answer.culprits.front().check = CheckChange{};
   components.answers = {answer};
   write("component_bisect.json", written(components).dump());
   const PairEffect effect{"step 3", RatioInterval{1.02, 1.01, 1.03, 9}};
