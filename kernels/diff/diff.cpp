@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/diff/float_format.hpp"
 
@@ -127,34 +128,53 @@ class FloatDiff {
   std::array<double, kLanes> max_abs_{};
 };
 
-template <class Format>
-Difference diff_floats(std::span<const std::byte> a, std::span<const std::byte> b) {
-  using Word = typename Format::Word;
-  const std::size_t count = a.size() / sizeof(Word);
-  FloatDiff<Format> result;
-  for (std::size_t row = 0; row < count; row += kLanes) {
-    const std::size_t width = std::min(kLanes, count - row);
-    const std::size_t offset = row * sizeof(Word);
-    result.add_row(load_row<Word>(a.data() + offset, b.data() + offset, width), static_cast<std::int64_t>(row), width);
+// Pieces end at blocks, so every element is in the lane that it has in the whole tensor.
+template <class Word, class AddRow>
+std::int64_t for_each_row(const std::function<DiffPiece()>& next, AddRow add_row) {
+  std::int64_t count = 0;
+  bool is_last = false;
+  for (DiffPiece piece = next(); !piece.a.empty() || !piece.b.empty(); piece = next()) {
+    if (piece.a.size() != piece.b.size()) throw std::invalid_argument("diff: the tensors differ in size");
+    if (piece.a.size() % sizeof(Word) != 0) {
+      throw std::invalid_argument("diff: the size is no multiple of an element's");
+    }
+    if (is_last) throw std::invalid_argument("diff: a piece before the last one ends within a block");
+    is_last = piece.a.size() % kDiffBlockBytes != 0;
+    const std::size_t here = piece.a.size() / sizeof(Word);
+    for (std::size_t row = 0; row < here; row += kLanes) {
+      const std::size_t width = std::min(kLanes, here - row);
+      const std::size_t offset = row * sizeof(Word);
+      add_row(piece.a.data() + offset, piece.b.data() + offset, count + static_cast<std::int64_t>(row), width);
+    }
+    count += static_cast<std::int64_t>(here);
   }
-  return result.finish(static_cast<std::int64_t>(count));
+  return count;
+}
+
+template <class Format>
+Difference diff_floats(const std::function<DiffPiece()>& next) {
+  using Word = typename Format::Word;
+  FloatDiff<Format> result;
+  const std::int64_t count = for_each_row<Word>(
+      next, [&](const std::byte* a, const std::byte* b, std::int64_t first_index, std::size_t width) {
+        result.add_row(load_row<Word>(a, b, width), first_index, width);
+      });
+  return result.finish(count);
 }
 
 template <class Word>
-Difference diff_raw(std::span<const std::byte> a, std::span<const std::byte> b) {
-  const std::size_t count = a.size() / sizeof(Word);
+Difference diff_raw(const std::function<DiffPiece()>& next) {
   Difference result;
-  result.count = static_cast<std::int64_t>(count);
-  for (std::size_t row = 0; row < count; row += kLanes) {
-    const std::size_t width = std::min(kLanes, count - row);
-    const std::size_t offset = row * sizeof(Word);
-    if (std::memcmp(a.data() + offset, b.data() + offset, width * sizeof(Word)) == 0) continue;
-    const auto words = load_row<Word>(a.data() + offset, b.data() + offset, width);
-    for (std::size_t j = 0; j < width; ++j) {
-      if (words.a[j] == words.b[j]) continue;
-      note_first(result, {static_cast<std::int64_t>(row + j), words.a[j], words.b[j], std::nullopt}, sizeof(Word));
-    }
-  }
+  result.count = for_each_row<Word>(
+      next, [&](const std::byte* a, const std::byte* b, std::int64_t first_index, std::size_t width) {
+        if (std::memcmp(a, b, width * sizeof(Word)) == 0) return;
+        const auto words = load_row<Word>(a, b, width);
+        for (std::size_t j = 0; j < width; ++j) {
+          if (words.a[j] == words.b[j]) continue;
+          note_first(result, {first_index + static_cast<std::int64_t>(j), words.a[j], words.b[j], std::nullopt},
+                     sizeof(Word));
+        }
+      });
   return result;
 }
 
@@ -233,29 +253,32 @@ std::optional<std::uint64_t> ulp_distance(ElementType type, std::uint64_t bits_a
 }
 
 Difference diff(ElementType type, std::span<const std::byte> a, std::span<const std::byte> b) {
-  if (a.size() != b.size()) throw std::invalid_argument("diff: the tensors differ in size");
-  if (a.size() % element_bytes(type) != 0) throw std::invalid_argument("diff: the size is no multiple of an element's");
+  DiffPiece whole{a, b};
+  return diff(type, [&] { return std::exchange(whole, {}); });
+}
+
+Difference diff(ElementType type, const std::function<DiffPiece()>& next) {
   switch (type) {
     case ElementType::fp64:
-      return diff_floats<Fp64>(a, b);
+      return diff_floats<Fp64>(next);
     case ElementType::fp32:
-      return diff_floats<Fp32>(a, b);
+      return diff_floats<Fp32>(next);
     case ElementType::bf16:
-      return diff_floats<Bf16>(a, b);
+      return diff_floats<Bf16>(next);
     case ElementType::fp16:
-      return diff_floats<Fp16>(a, b);
+      return diff_floats<Fp16>(next);
     case ElementType::fp8_e4m3fn:
-      return diff_floats<Fp8E4m3fn>(a, b);
+      return diff_floats<Fp8E4m3fn>(next);
     case ElementType::fp8_e5m2:
-      return diff_floats<Fp8E5m2>(a, b);
+      return diff_floats<Fp8E5m2>(next);
     case ElementType::raw8:
-      return diff_raw<std::uint8_t>(a, b);
+      return diff_raw<std::uint8_t>(next);
     case ElementType::raw16:
-      return diff_raw<std::uint16_t>(a, b);
+      return diff_raw<std::uint16_t>(next);
     case ElementType::raw32:
-      return diff_raw<std::uint32_t>(a, b);
+      return diff_raw<std::uint32_t>(next);
     case ElementType::raw64:
-      return diff_raw<std::uint64_t>(a, b);
+      return diff_raw<std::uint64_t>(next);
   }
   throw std::invalid_argument("diff: no such element type");
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -59,6 +60,14 @@ struct Difference {
 
 // Throws std::invalid_argument if the sizes differ or are no multiple of the element's.
 Difference diff(ElementType type, std::span<const std::byte> a, std::span<const std::byte> b);
+
+// The same for tensors that are not in memory as a whole. `next` gives one piece of both after another, and an empty
+// one at the end. Every piece but the last is whole blocks of kDiffBlockBytes; else throws std::invalid_argument.
+struct DiffPiece {
+  std::span<const std::byte> a;
+  std::span<const std::byte> b;
+};
+Difference diff(ElementType type, const std::function<DiffPiece()>& next);
 
 // The sums that the error budget needs of `values` against a reference of higher precision. An element that is not
 // finite on both sides is left out of the sums and counted: as a mismatch unless both are NaN or both the same

@@ -241,5 +241,43 @@ TEST_CASE("errors against fp64 leave out and count what is not finite", "[diff]"
   CHECK(errors.max_abs_reference == 1);
 }
 
+TEST_CASE("tensors read by pieces differ to the bit as they do in one", "[diff]") {
+  constexpr std::size_t kPieceBytes = 3 * kDiffBlockBytes;
+  const std::vector<float> reference = random_floats(200'003, 5);
+  std::vector<float> values = reference;
+  for (std::size_t i = 90; i < values.size(); i += 37'001) values[i] = std::nextafter(values[i], 2.0f);
+  values[150'000] = from_bits(0x7fc01234);
+  for (const ElementType type : {ElementType::fp32, ElementType::raw32, ElementType::bf16}) {
+    const Difference whole = diff(type, bytes_of(values), bytes_of(reference));
+    std::size_t offset = 0;
+    const Difference pieces = diff(type, [&]() -> DiffPiece {
+      const std::size_t size = std::min(kPieceBytes, values.size() * sizeof(float) - offset);
+      const DiffPiece piece{bytes_of(values).subspan(offset, size), bytes_of(reference).subspan(offset, size)};
+      offset += size;
+      return piece;
+    });
+    CHECK(whole.differing == (type == ElementType::bf16 ? pieces.differing : 7));
+    CHECK(pieces.count == whole.count);
+    CHECK(pieces.differing == whole.differing);
+    CHECK(pieces.first_block == whole.first_block);
+    CHECK(pieces.first->index == whole.first->index);
+    CHECK(pieces.nan_mismatches == whole.nan_mismatches);
+    CHECK(pieces.ulp_histogram == whole.ulp_histogram);
+    CHECK(pieces.max_abs == whole.max_abs);
+    CHECK(pieces.difference_squares == whole.difference_squares);
+    CHECK(pieces.reference_squares == whole.reference_squares);
+  }
+}
+
+TEST_CASE("a piece that ends within a block, with more to come, is refused", "[diff]") {
+  const std::vector<float> values = random_floats(64, 6);
+  int pieces = 2;
+  CHECK_THROWS_AS(diff(ElementType::fp32,
+                       [&] {
+                         return pieces-- > 0 ? DiffPiece{bytes_of(values), bytes_of(values)} : DiffPiece{};
+                       }),
+                  std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace reprobench

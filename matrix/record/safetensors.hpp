@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/base/safetensors.hpp"
 
 namespace reprobench {
@@ -28,8 +29,8 @@ const TensorView* find_tensor(std::span<const TensorView> tensors, std::string_v
 class SafetensorsFile {
  public:
   // Follows symbolic links, and never waits for a FIFO. Throws StoreError if the file cannot be opened or is no regular
-  // file, and ContractError (parse_safetensors) for its content. If someone cuts the file while it is open, the process
-  // ends.
+  // file, and ContractError (parse_safetensors) for its content. If someone cuts the file while a tensor's bytes are
+  // looked at, the process ends; `read` has an error for it.
   static SafetensorsFile open(const std::filesystem::path& path);
 
   SafetensorsFile(SafetensorsFile&& other) noexcept;
@@ -40,10 +41,15 @@ class SafetensorsFile {
   std::span<const TensorView> tensors() const { return tensors_; }  // by name
   const SafetensorsMetadata& metadata() const { return metadata_; }
 
+  // Copies bytes of the file, so that none of it stays in the memory of the process. Throws StoreError if the file was
+  // cut since it was opened.
+  void read(std::uint64_t offset_bytes, std::span<std::byte> bytes) const;
+
  private:
-  SafetensorsFile(std::filesystem::path path, std::span<const std::byte> mapping);
+  SafetensorsFile(std::filesystem::path path, FileDescriptor fd, std::span<const std::byte> mapping);
 
   std::filesystem::path path_;
+  FileDescriptor fd_;
   std::span<const std::byte> mapping_;
   std::vector<TensorView> tensors_;
   SafetensorsMetadata metadata_;

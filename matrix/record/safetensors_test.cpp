@@ -58,6 +58,19 @@ TEST_CASE("a state behind a symbolic link is read", "[record]") {
   CHECK(SafetensorsFile::open(scene.folder.path / "link").tensors().size() == 2);
 }
 
+TEST_CASE("a state that is cut while it is open is an error to who reads it", "[record]") {
+  const StoredState scene;
+  const SafetensorsFile state = SafetensorsFile::open(scene.file);
+  const std::uint64_t size = std::filesystem::file_size(scene.file);
+  std::vector<std::byte> bytes(3);
+  state.read(size - 3, bytes);
+  CHECK(std::to_integer<int>(bytes[2]) == 3);
+  std::filesystem::resize_file(scene.file, size - 2);
+  CHECK_THROWS_WITH(state.read(size - 3, bytes), "cannot read " + scene.file.string() +
+                                                     ": was cut while it was read: it had " + std::to_string(size) +
+                                                     " bytes, and has " + std::to_string(size - 2) + " or fewer");
+}
+
 TEST_CASE("what is no file of tensors is refused by name", "[record]") {
   const StoredState scene;
   CHECK_THROWS_AS(SafetensorsFile::open(scene.folder.path / "none"), StoreError);

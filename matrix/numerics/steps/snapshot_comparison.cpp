@@ -64,7 +64,35 @@ void add_difference(const Difference& difference, bool has_arithmetic, TensorCom
   result.max_abs = difference.max_abs;
 }
 
-TensorComparison compare_tensor(const TensorView& measured, const TensorView& reference) {
+// Reads two files by pieces, so that the memory that it takes does not grow with theirs. A file that somebody cuts
+// meanwhile is an error; a mapped one would end the process.
+class PiecewiseDiff {
+ public:
+  PiecewiseDiff(const SafetensorsFile& measured, const SafetensorsFile& reference)
+      : measured_(measured), reference_(reference), a_(kPieceBytes), b_(kPieceBytes) {}
+
+  Difference operator()(ElementType type, const TensorView& a, const TensorView& b) {
+    std::uint64_t done = 0;
+    return diff(type, [&]() -> DiffPiece {
+      const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, a.bytes.size() - done));
+      const DiffPiece piece{std::span(a_).first(size), std::span(b_).first(size)};
+      measured_.read(a.offset_bytes + done, std::span(a_).first(size));
+      reference_.read(b.offset_bytes + done, std::span(b_).first(size));
+      done += size;
+      return piece;
+    });
+  }
+
+ private:
+  static constexpr std::size_t kPieceBytes = 2 * kDiffBlockBytes;  // both sides fit into a core's own cache
+
+  const SafetensorsFile& measured_;
+  const SafetensorsFile& reference_;
+  std::vector<std::byte> a_;
+  std::vector<std::byte> b_;
+};
+
+TensorComparison compare_tensor(const TensorView& measured, const TensorView& reference, PiecewiseDiff& diff_of) {
   TensorComparison result;
   result.name = measured.name;
   result.dtype = measured.dtype;
@@ -79,7 +107,7 @@ TensorComparison compare_tensor(const TensorView& measured, const TensorView& re
     result.reason = fmt::format("{} bytes against {}", measured.bytes.size(), reference.bytes.size());
   } else {
     const ElementType type = element_type_of(measured.dtype);
-    add_difference(diff(type, measured.bytes, reference.bytes), is_floating(type), result);
+    add_difference(diff_of(type, measured, reference), is_floating(type), result);
   }
   return result;
 }
@@ -168,9 +196,10 @@ SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const Safe
   SnapshotComparison result;
   result.measured = measured.path().string();
   result.reference = reference.path().string();
+  PiecewiseDiff diff_of(measured, reference);
   for (const TensorView& tensor : measured.tensors()) {
     if (const TensorView* other = find_tensor(reference.tensors(), tensor.name)) {
-      result.tensors.push_back(compare_tensor(tensor, *other));
+      result.tensors.push_back(compare_tensor(tensor, *other, diff_of));
     } else {
       result.extra.push_back(tensor.name);
     }

@@ -134,6 +134,7 @@ struct Description<SnapshotComparison> {
   }
 };
 
+// Reads both files by pieces, whatever their size. Throws StoreError for one that is cut meanwhile.
 SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const SafetensorsFile& reference);
 
 nlohmann::json to_json(const SnapshotComparison& comparison);

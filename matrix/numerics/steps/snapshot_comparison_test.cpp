@@ -7,6 +7,8 @@
 #include <fstream>
 #include <limits>
 
+#include <unistd.h>
+
 #include "ci/catch.hpp"
 #include "matrix/base/safetensors.hpp"
 
@@ -286,6 +288,41 @@ TEST_CASE("what is no float is compared by its size, and what is unknown byte by
     CAPTURE(row.dtype);
     CHECK((element_type_of(row.dtype) == row.type));
   }
+}
+
+TEST_CASE("two states of many megabytes are compared in the memory of a piece", "[verdict]") {
+  constexpr std::size_t kCount = 48u << 20;  // bytes on each side, which a mapped file would keep in memory
+  std::vector<std::uint8_t> values(kCount, 1);
+  SnapshotPair scene;
+  write_safetensors(scene.folder / "b", {stored("w", "U8", values)}, {});
+  values[kCount - 5] = 2;
+  write_safetensors(scene.folder / "a", {stored("w", "U8", values)}, {});
+  std::vector<std::uint8_t>().swap(values);
+  const auto resident_pages = [] {
+    std::int64_t all = 0;
+    std::int64_t resident = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident;
+    return resident;
+  };
+  const auto measured = SafetensorsFile::open(scene.folder / "a");
+  const auto reference = SafetensorsFile::open(scene.folder / "b");
+  const std::int64_t before = resident_pages();
+  const SnapshotComparison result = compare_snapshots(measured, reference);
+  CHECK((resident_pages() - before) * getpagesize() < 8 << 20);
+  REQUIRE(result.tensors.size() == 1);
+  CHECK(result.tensors[0].differing == 1);
+  CHECK(result.tensors[0].first->index == static_cast<std::int64_t>(kCount) - 5);
+}
+
+TEST_CASE("a state that is cut while it is compared is an error", "[verdict]") {
+  const std::vector<float> weights(100'000, 1.0f);
+  SnapshotPair scene;
+  scene.measured = scene.reference = {stored("w", "F32", weights)};
+  CHECK(scene.compare().match == Match::equal);
+  const auto measured = SafetensorsFile::open(scene.folder / "a");
+  const auto reference = SafetensorsFile::open(scene.folder / "b");
+  std::filesystem::resize_file(scene.folder / "a", 5000);
+  CHECK_THROWS_WITH(compare_snapshots(measured, reference), Catch::Contains("was cut while it was read"));
 }
 
 }  // namespace
