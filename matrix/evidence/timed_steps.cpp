@@ -106,23 +106,22 @@ Reason reason_within(const InvalidPeriods& invalid, const std::vector<Period>& s
   return {};
 }
 
-std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt) {
+void for_each_timed_step(const AttemptRecord& attempt, const std::function<void(const StepRecord&)>& visit) {
   static const std::vector<LeftOutSteps> kNone;
   const auto& left_out = attempt.telemetry ? attempt.telemetry->left_out : kNone;
   const auto& steps = attempt.lead().trace->steps;
-  std::vector<const StepRecord*> timed;
   auto next = left_out.begin();
   for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
     while (next != left_out.end() && next->last < steps[i].step) ++next;
     if (next != left_out.end() && next->first <= steps[i].step) continue;
-    timed.push_back(&slowest_at(attempt, i));
+    visit(slowest_at(attempt, i));
   }
-  return timed;
 }
 
 std::vector<double> timed_steps_ns(const AttemptRecord& attempt) {
   std::vector<double> times_ns;
-  for (const StepRecord* step : timed_steps(attempt)) times_ns.push_back(static_cast<double>(step->step_time_ns));
+  for_each_timed_step(attempt,
+                      [&](const StepRecord& step) { times_ns.push_back(static_cast<double>(step.step_time_ns)); });
   return times_ns;
 }
 

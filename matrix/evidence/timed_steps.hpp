@@ -2,6 +2,7 @@
 // contended or off its clock.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,8 +29,9 @@ std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& t
 // The first of those reasons that touches one of `spans`; empty if none does.
 Reason reason_within(const InvalidPeriods& invalid, const std::vector<Period>& spans);
 
-// The steps that count. Each is as its slowest rank recorded it, so its phases add up to its time.
-std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt);
+// Visits the steps that count. Each is as its slowest rank recorded it, so its phases add up to its time. A reference
+// does not outlive its visit, because long traces are packed.
+void for_each_timed_step(const AttemptRecord& attempt, const std::function<void(const StepRecord&)>& visit);
 
 std::vector<double> timed_steps_ns(const AttemptRecord& attempt);
 

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "matrix/contract/trace.hpp"
+#include "matrix/record/step_list.hpp"
 
 namespace reprobench {
 
 struct Trace {
   TraceHeader header;
-  std::vector<StepRecord> steps;
+  StepList steps;
   std::vector<TensorsRecord> tensors;  // in order of step, the final state last
   std::int64_t recent_tensors = 0;     // how many of them were in segments
   std::vector<ProbeMeasurement> measurements;

@@ -29,7 +29,7 @@ LossEnds no_ends(std::string why) {
 }
 
 LossEnds ends_of(const RankRecord& rank) {
-  const std::vector<StepRecord>& steps = rank.trace->steps;
+  const StepList& steps = rank.trace->steps;
   const auto count = end_steps(steps.size());
   if (!count) return no_ends(fmt::format("has {} steps, too few for a beginning and an end", steps.size()));
   LossEnds ends{0, 0, *count, steps.size()};

@@ -92,7 +92,7 @@ MaybeValue samples_per_s(const AttemptRecord& attempt) {
 // Of all time after the warm-up; nothing where a step does not say.
 MaybeValue data_wait_share(const AttemptRecord& attempt) {
   return largest(attempt, [](const RankRecord& rank) -> MaybeValue {
-    const std::vector<StepRecord>& steps = rank.trace->steps;
+    const StepList& steps = rank.trace->steps;
     double waited_ns = 0;
     double all_ns = 0;
     for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {

@@ -64,7 +64,7 @@ TEST_CASE("memory grows from the middle of the run to its end, not from its star
 TEST_CASE("what steps wait for samples is a share of all their time after the warm-up", "[verdict]") {
   AttemptRecord attempt = sample::attempt(0, 1000, "same", 20);
   attempt.ranks.reserve(2);
-  std::vector<StepRecord>& steps = attempt.lead().trace->steps;
+  StepList& steps = attempt.lead().trace->steps;
   CHECK_FALSE(metric_of("data.wait_share", attempt));  // an older worker did not say
   for (StepRecord& step : steps) {
     step.step_time_ns = 1000;

@@ -52,11 +52,11 @@ Measurement efficiency(const StepTimes& times, double share, std::size_t ranks,
 // What differs between the work of one rank of the cell and that of the rank that is alone; empty: nothing does. Their
 // digests cannot say it, for the batches differ.
 std::string other_work(const CellEvidence& cell, const CellEvidence& alone) {
-  const std::vector<StepRecord>& wanted = alone.repeats.front().lead().trace->steps;
+  const StepList& wanted = alone.repeats.front().lead().trace->steps;
   const auto differs = [&](const CellEvidence& side) -> std::string {
     for (const AttemptRecord& attempt : side.repeats) {
       for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
-        const std::vector<StepRecord>& steps = attempt.ranks[rank].trace->steps;
+        const StepList& steps = attempt.ranks[rank].trace->steps;
         const auto name = [&] { return fmt::format("rank {} of repeat {} of {}", rank, attempt.repeat, side.slug); };
         if (steps.size() != wanted.size()) {
           return fmt::format("{} did {} steps, {} {}", name(), steps.size(), alone.slug, wanted.size());
@@ -96,10 +96,10 @@ Measurement weak_scaling_efficiency(const CellEvidence& cell, const CellEvidence
 std::optional<double> communication_share(const AttemptRecord& attempt) {
   double communication_ns = 0;
   double all_ns = 0;
-  for (const StepRecord* step : timed_steps(attempt)) {
-    communication_ns += static_cast<double>(step->phases.comm_ns);
-    all_ns += static_cast<double>(step->step_time_ns);
-  }
+  for_each_timed_step(attempt, [&](const StepRecord& step) {
+    communication_ns += static_cast<double>(step.phases.comm_ns);
+    all_ns += static_cast<double>(step.step_time_ns);
+  });
   return communication_ns > 0 ? std::optional(communication_ns / all_ns) : std::nullopt;
 }
 
@@ -109,14 +109,15 @@ Measurement overlap_share(const AttemptRecord& attempt, const MeasurementSelecti
     return none("exchanged its gradients after the backward pass (overlap=off)");
   }
   Measurement least;
-  const auto timed = timed_steps(attempt);
+  std::vector<std::int64_t> timed;
+  for_each_timed_step(attempt, [&](const StepRecord& step) { timed.push_back(step.step); });
   if (timed.empty()) return none("has no step that counts");
   for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
     const auto& steps = attempt.ranks[rank].trace->steps;
     double exchange_ns = 0;
     double hidden_ns = 0;
-    for (const StepRecord* one : timed) {
-      const StepRecord& step = steps.at(static_cast<std::size_t>(one->step - steps.front().step));
+    for (const std::int64_t number : timed) {
+      const StepRecord& step = steps.at(static_cast<std::size_t>(number - steps.front().step));
       const std::int64_t took_ns = step.phases.exchange_ns.value_or(0);
       const std::int64_t hid_ns = step.phases.exchange_hidden_ns.value_or(-1);
       if (took_ns <= 0 || hid_ns < 0 || hid_ns > took_ns) {

@@ -21,7 +21,7 @@ bool has_dynamic_scale(const RankRecord& rank) {
   return std::ranges::any_of(rank.trace->steps, [](const StepRecord& step) { return step.loss_scale.has_value(); });
 }
 
-std::string unknown_because(const std::vector<StepRecord>& steps) {
+std::string unknown_because(const StepList& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto skipped = is_skipped(steps[i]);
     if (!skipped || !steps[i].loss_scale) {
@@ -51,7 +51,7 @@ CheckResult built_in(const CellEvidence& evidence, const AttemptRecord& attempt)
 
 std::optional<SkippedSteps> skipped_steps(const RankRecord& rank) {
   if (!has_dynamic_scale(rank)) return std::nullopt;
-  const std::vector<StepRecord>& steps = rank.trace->steps;
+  const StepList& steps = rank.trace->steps;
   SkippedSteps found;
   found.steps = static_cast<std::int64_t>(steps.size());
   found.skipped = std::ranges::count_if(steps, [](const StepRecord& step) { return is_skipped(step).value_or(false); });

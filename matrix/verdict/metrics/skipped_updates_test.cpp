@@ -26,7 +26,7 @@ AttemptRecord scaled(int repeat, const std::vector<std::int64_t>& skips, const s
 }
 
 StepRecord& step_of(AttemptRecord& attempt, std::int64_t step) {
-  return attempt.lead().trace->steps.at(static_cast<std::size_t>(step - 1));
+  return attempt.lead().trace->steps[static_cast<std::size_t>(step - 1)];
 }
 
 TEST_CASE("the share of skipped steps is that of the rank with most", "[verdict][loss_scale]") {

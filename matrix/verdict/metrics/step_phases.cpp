@@ -25,7 +25,8 @@ std::vector<double> medians_ns(const CellEvidence& cell, std::int64_t PhaseTimes
   std::vector<double> medians;
   for (const AttemptRecord& attempt : std::span(cell.repeats).first(count)) {
     std::vector<double> times_ns;
-    for (const StepRecord* step : timed_steps(attempt)) times_ns.push_back(static_cast<double>(step->phases.*time));
+    for_each_timed_step(attempt,
+                        [&](const StepRecord& step) { times_ns.push_back(static_cast<double>(step.phases.*time)); });
     if (times_ns.empty()) return {};
     medians.push_back(median(times_ns));
   }

@@ -1,0 +1,142 @@
+#include "matrix/record/step_list.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ci/catch.hpp"
+#include "matrix/base/number.hpp"
+#include "matrix/record/packed_steps.hpp"
+
+namespace reprobench {
+namespace {
+
+StepRecord step_of(std::int64_t number) {
+  StepRecord step;
+  step.step = number;
+  step.loss = exact_float(2.5f / static_cast<float>(number));
+  if (number % 3 != 0) step.grad_norm = exact_float(1.0 / static_cast<double>(number));
+  step.learning_rate = 1e-3;
+  if (number % 5 == 0) step.loss_scale = 65536.0 * static_cast<double>(number);
+  step.samples = 32;
+  step.step_time_ns = 99'000 + number * 37 % 1000;
+  step.phases = {9'000, 29'000, 39'000, 19'000, number % 2, {}, 5, number};
+  step.rss_bytes = number % 7 == 0 ? std::int64_t{20'000'000} + number : -1;
+  step.root = hex64(static_cast<std::uint64_t>(number) * 0x9e3779b97f4a7c15) + "00ff00ff00ff00ff";
+  step.chain = hex64(~static_cast<std::uint64_t>(number)) + hex64(static_cast<std::uint64_t>(number) << 40);
+  step.events = {{"relu_active", 800 + number}, {"skipped", number % 2}};
+  step.ended_ns = number * 100'000;
+  return step;
+}
+
+std::string text_of(const StepRecord& step) { return to_json(step).dump(); }
+
+TEST_CASE("steps are packed without loss, in a tenth of their memory", "[record]") {
+  std::vector<StepRecord> steps;
+  for (std::int64_t i = 1; i <= 1000; ++i) steps.push_back(step_of(i));
+  const std::string packed = packed_steps(steps);
+  CHECK(packed.size() < 130 * steps.size());
+  const auto unpacked = unpacked_steps(packed);
+  REQUIRE(unpacked.size() == steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(text_of(unpacked[i]) == text_of(steps[i]));
+}
+
+TEST_CASE("what no worker of ours writes is packed without loss too", "[record]") {
+  const auto change = GENERATE(values<void (*)(StepRecord&)>({
+      [](StepRecord& step) { step.loss = exact_float(std::numeric_limits<float>::quiet_NaN()); },
+      [](StepRecord& step) { step.loss = exact_float(-0.0); },
+      [](StepRecord& step) { step.grad_norm = exact_float(-std::numeric_limits<double>::infinity()); },
+      [](StepRecord& step) {
+        step.loss = {{"bits", "7fc01234"}, {"value", "nan"}};
+      },
+      [](StepRecord& step) {
+        step.loss = {{"bits", "3f800000"}, {"value", 2.0}};
+      },
+      [](StepRecord& step) { step.loss = "text"; },
+      [](StepRecord& step) { step.root = "0123456789ABCDEF0123456789abcdef"; },
+      [](StepRecord& step) { step.chain = ""; },
+      [](StepRecord& step) {
+        step.events = {{"relu_active", 1.5}, {"skipped", nullptr}};
+      },
+      [](StepRecord& step) {
+        step.events = {{"relu_active", std::numeric_limits<std::uint64_t>::max()}, {"skipped", -1}};
+      },
+      [](StepRecord& step) {
+        step.events = nlohmann::json::array({1, 2});
+      },
+      [](StepRecord& step) { step.events = nlohmann::json::object(); },
+      [](StepRecord& step) { step.step_time_ns = std::numeric_limits<std::int64_t>::min(); },
+      [](StepRecord& step) { step.samples = std::numeric_limits<std::int64_t>::max(); },
+      [](StepRecord& step) { step.learning_rate = std::numeric_limits<double>::quiet_NaN(); },
+  }));
+  std::vector<StepRecord> steps = {step_of(1), step_of(2), step_of(3)};
+  change(steps[1]);
+  const auto unpacked = unpacked_steps(packed_steps(steps));
+  REQUIRE(unpacked.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(unpacked[i].loss == steps[i].loss);
+    CHECK(unpacked[i].events == steps[i].events);
+    CHECK(text_of(unpacked[i]) == text_of(steps[i]));
+  }
+}
+
+const auto kMany = static_cast<std::int64_t>(20 * StepList::kStepsPerChunk + 5);
+
+StepList many_steps() {
+  StepList steps;
+  for (std::int64_t i = 1; i <= kMany; ++i) steps.push_back(step_of(i));
+  return steps;
+}
+
+TEST_CASE("a long list keeps few of its steps as values, and gives all of them as they were", "[record]") {
+  const StepList steps = many_steps();
+  const std::size_t kMostOpen = (StepList::kOpenChunks + 2) * StepList::kStepsPerChunk;
+  REQUIRE(std::ssize(steps) == kMany);
+  CHECK(steps.open_steps() <= kMostOpen);
+  std::int64_t next = 1;
+  bool are_equal = true;
+  for (const StepRecord& step : steps) are_equal = are_equal && text_of(step) == text_of(step_of(next++));
+  CHECK(are_equal);
+  CHECK(next == kMany + 1);
+  for (const std::size_t i : {0u, 5000u, 1u, 20'000u, 12'345u, 5000u}) {
+    CHECK(steps[i].step == static_cast<std::int64_t>(i) + 1);
+  }
+  CHECK(std::ranges::find(steps, 9'999, &StepRecord::step)->samples == 32);
+  CHECK(std::ranges::find(steps, kMany + 1, &StepRecord::step) == steps.end());
+  CHECK(steps.open_steps() <= kMostOpen);
+  CHECK_THROWS_AS(steps.at(steps.size()), std::out_of_range);
+}
+
+TEST_CASE("the first and the last step stay where they are while all others are read", "[record]") {
+  const StepList steps = many_steps();
+  const StepRecord& first = steps.front();
+  const StepRecord& last = steps.back();
+  std::int64_t sum = 0;
+  for (const StepRecord& step : steps) sum += step.step;
+  CHECK(sum == kMany * (kMany + 1) / 2);
+  CHECK(first.step == 1);
+  CHECK(last.step == kMany);
+}
+
+TEST_CASE("a changed step of a long list stays changed", "[record]") {
+  StepList steps = many_steps();
+  for (StepRecord& step : steps) step.samples = step.step;
+  const StepList copy = steps;
+  steps.erase(steps.begin() + 3, steps.begin() + 4000);
+  CHECK(std::ssize(steps) == kMany - 3997);
+  CHECK(steps[3].samples == 4001);
+  steps.resize(7000);
+  CHECK(steps.back().samples == 7000 + 3997);
+  steps.pop_back();
+  CHECK(steps.size() == 6999);
+  steps.emplace_back().samples = 5;
+  CHECK(steps.back().samples == 5);
+  for (const StepRecord& step : copy) {
+    if (step.samples != step.step) FAIL("step " << step.step);
+  }
+  steps.clear();
+  CHECK(steps.empty());
+}
+
+}  // namespace
+}  // namespace reprobench
