@@ -1,6 +1,7 @@
 #include "matrix/cli/untrusted_run.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -28,6 +29,37 @@ std::string not_own(const fs::path& path) {
   const mode_t others = is_of_own_group ? S_IWOTH : S_IWGRP | S_IWOTH;
   if ((status.st_mode & others) != 0) return fmt::format("others may write to {}", path.string());
   return "";
+}
+
+// The same for a folder above. There, in one such as /tmp, the sticky bit keeps everyone to what is his own.
+std::string may_be_swapped(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return errno == ENOENT ? "" : not_own(path);  // this run makes it
+  if ((status.st_mode & S_ISVTX) != 0 && status.st_uid == 0) return "";
+  return not_own(path);
+}
+
+// A folder and those above it, by the name that it was given and by the one that it has once links are followed.
+std::vector<fs::path> folder_and_above(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::path path : {fs::absolute(folder).lexically_normal(), fs::weakly_canonical(folder, error)}) {
+    for (;; path = path.parent_path()) {
+      found.push_back(path);
+      if (path == path.root_path()) break;
+    }
+  }
+  return found;
+}
+
+void require_own_folders_above(const Project& project) {
+  for (const fs::path& home : {project.store() / "runs", project.stacks_home()}) {
+    for (const fs::path& folder : folder_and_above(home.parent_path())) {
+      const std::string problem = may_be_swapped(folder);
+      if (problem.empty()) continue;
+      throw UsageError(fmt::format("--untrusted: {}, and so may swap what lies in {}", problem, home.string()));
+    }
+  }
 }
 
 }  // namespace
@@ -59,6 +91,7 @@ void require_modest(const Plan& plan) {
 }
 
 void require_own_stacks(const std::set<std::string>& stacks, const Project& project) {
+  require_own_folders_above(project);
   const StackStore store = project.stack_store();
   const StackFiles files = project.stack_files();
   for (const std::string& name : stacks) {
@@ -74,6 +107,13 @@ void require_own_stacks(const std::set<std::string>& stacks, const Project& proj
   }
 }
 
+void require_free_disk(const Project& project) {
+  std::error_code error;
+  fs::create_directories(project.store(), error);  // a run would make it in a moment
+  const std::string problem = over_disk_bound(project.store(), {0, kUntrustedDisk.free_bytes});
+  if (!problem.empty()) throw UsageError(fmt::format("--untrusted: {}: {}", project.store().string(), problem));
+}
+
 void require_enclosure(const Project& project) {
   const SubprocessResult tried =
       run_subprocess({.command = enclosed_command(host_enclosure(project.shepherd()), {}, 0, {"/bin/sh", "-c", ":"})});
@@ -86,8 +126,12 @@ void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Projec
   const StackFiles files = project.stack_files();
   for (auto& [name, worker] : workers) {
     worker.kept_answers.clear();
-    if (worker.enclosure) continue;
+    if (worker.enclosure) {
+      worker.enclosure->file_bytes = kUntrustedDisk.attempt_bytes;
+      continue;
+    }
     worker.enclosure = host_enclosure(project.shepherd());
+    worker.enclosure->file_bytes = kUntrustedDisk.attempt_bytes;
     std::vector<fs::path>& readable = worker.enclosure->readable;
     const auto add = [&](const fs::path& path) {
       if (fs::exists(path)) readable.push_back(path);

@@ -17,14 +17,21 @@ namespace reprobench {
 // enclosure hands in.
 void require_modest(const Plan& plan);
 
-// Throws UsageError if somebody else than this user or root owns the stack's folder or worker, or may write to them.
+// What an attempt of such a run may take of the disk, and what it leaves to others.
+inline constexpr DiskBound kUntrustedDisk{.attempt_bytes = std::int64_t{1} << 30, .free_bytes = std::int64_t{2} << 30};
+
+// Throws UsageError if less than that is left on the disk of the store.
+void require_free_disk(const Project& project);
+
+// Throws UsageError if somebody else than this user or root owns the stack's folder or worker, or may write to them, or
+// may put others in their place through a folder above them.
 void require_own_stacks(const std::set<std::string>& stacks, const Project& project);
 
 // Throws UsageError with the kernel's reason where no worker can be enclosed.
 void require_enclosure(const Project& project);
 
-// Encloses the workers that are not inside an image already. Their answers about memory are kept nowhere, because that
-// would be beside the stack.
+// Encloses the workers that are not inside an image already, and bounds the size of their files. Their answers about
+// memory are kept nowhere, because that would be beside the stack.
 void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project);
 
 }  // namespace reprobench

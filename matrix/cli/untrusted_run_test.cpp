@@ -2,6 +2,13 @@
 // may ask of the host.
 #include "matrix/cli/untrusted_run.hpp"
 
+#include <fstream>
+#include <map>
+
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ci/catch.hpp"
 #include "matrix/cli/verbs/run_verb_fixture.hpp"
 #include "matrix/exec/subprocess.hpp"
@@ -157,6 +164,93 @@ TEST_CASE("#41: an untrusted run takes no stack that another user may change", "
     REQUIRE(chown(path.c_str(), 0, getegid()) == 0);
     CHECK_NOTHROW(check());
     fs::permissions(path, before);
+  }
+}
+
+TEST_CASE("#41: an untrusted run takes no store that another user may swap through a folder above it", "[cli]") {
+  const SmallProject project;
+  project.install("new", small_capability());
+  const auto check = [&] { require_own_stacks({"new"}, project.project()); };
+  CHECK_NOTHROW(check());
+  const fs::path above = project.store().parent_path();
+  const fs::perms before = fs::status(above).permissions();
+  fs::permissions(above, before | fs::perms::others_write);
+  CHECK_THROWS_WITH(check(), "--untrusted: others may write to " + above.string() + ", and so may swap what lies in " +
+                                 (project.store() / "runs").string());
+  fs::permissions(above, before | fs::perms::others_write | fs::perms::sticky_bit);
+  if (geteuid() == 0) CHECK_NOTHROW(check());
+  fs::permissions(above, before);
+  if (geteuid() != 0) return;
+  REQUIRE(chown(above.c_str(), 12345, getegid()) == 0);
+  CHECK_THROWS_WITH(check(), Contains(above.string() + " belongs to user 12345, and so may swap"));
+  fs::permissions(above, before | fs::perms::sticky_bit);
+  CHECK_THROWS_WITH(check(), Contains(above.string() + " belongs to user 12345, and so may swap"));
+  REQUIRE(chown(above.c_str(), 0, getegid()) == 0);
+  fs::permissions(above, before);
+}
+
+bool wrote(const char* path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  return file.good();
+}
+
+// In a user namespace of its own in which no further one may be made, as a user who is not root there.
+bool forbid_enclosures() {
+  const std::string user = fmt::format("1000 {} 1", geteuid());
+  const std::string group = fmt::format("1000 {} 1", getegid());
+  return unshare(CLONE_NEWUSER) == 0 && wrote("/proc/self/setgroups", "deny") && wrote("/proc/self/uid_map", user) &&
+         wrote("/proc/self/gid_map", group) && wrote("/proc/sys/user/max_user_namespaces", "0");
+}
+
+TEST_CASE("#41: an untrusted run is refused where no worker can be kept apart", "[cli][process]") {
+  const SmallProject project;
+  const TemporaryFolder folder;
+  const fs::path said = folder.path / "said";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!forbid_enclosures()) _exit(3);
+    try {
+      require_enclosure(project.project());
+    } catch (const UsageError& error) {
+      std::ofstream(said) << error.what() << std::flush;
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 3) {
+    WARN("no user namespace can be made here, so none can be forbidden in it");
+    return;
+  }
+  CHECK_THAT(read_file(said), Catch::StartsWith("--untrusted: workers cannot be kept apart on this host: ") &&
+                                  Contains("a user namespace"));
+}
+
+// The canary's attempt, which fills its folder with more than it may.
+TEST_CASE("#41: an untrusted worker that fills the disk ends as disk_limit, and nothing else of the store is lost",
+          "[cli][process]") {
+  if (!is_possible_here()) return;
+  const CanaryPlace place;
+  written_file(place / "worker/filler",
+               fmt::format("#!/bin/sh\nif [ \"$1\" = run ]; then\n  cd \"$(dirname \"$2\")\"\n"
+                           "  for i in 1 2; do fallocate -l 600M large-$i; done; sleep 20\nfi\n"
+                           "exec '{}' \"$@\"\n",
+                           (place / "worker/reprobench-fake-worker").string()),
+               /*is_program=*/true);
+  const Said said =
+      place.say(&declare_run, {"--matrix", place.matrix(), "--no-report", "--untrusted", "--worker",
+                               fmt::format("new={} --do ok", (place / "worker/filler").string()), "--worker",
+                               fmt::format("old={} --do ok", (place / "worker/reprobench-fake-worker").string())});
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::failed);
+  std::map<std::string, std::string> reasons;
+  const nlohmann::json verdict = place.file("verdict.json");
+  for (const auto& cell : verdict.at("cells")) reasons[cell.at("slug")] = cell.at("reason");
+  CHECK(reasons.at("short-mlp-new-cpu") == "disk_limit");
+  CHECK(reasons.at("short-mlp-old-cpu") == "all_checks_passed");
+  for (const auto& entry : fs::recursive_directory_iterator(place.run_folder())) {
+    if (entry.path().filename().string().starts_with("large-")) fs::remove(entry.path());
   }
 }
 

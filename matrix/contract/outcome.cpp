@@ -10,6 +10,7 @@ Side side_of(AttemptEnd end) {
     case AttemptEnd::crash:
     case AttemptEnd::cuda_oom:
     case AttemptEnd::host_oom:
+    case AttemptEnd::disk_limit:
     case AttemptEnd::worker_error:
     case AttemptEnd::contract:
     case AttemptEnd::leaked:

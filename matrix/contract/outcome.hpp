@@ -40,6 +40,7 @@ enum class AttemptEnd {
   crash,         // ended by a signal that nobody of us sent
   cuda_oom,      // the worker's own record says device memory ran out
   host_oom,      // killed by the kernel or by a memory limit
+  disk_limit,    // its files took more of the disk than an attempt may
   worker_error,  // the worker caught a throw and said so in result.json
   contract,      // exit 0, but output missing, partial, invalid or not this attempt's
   leaked,        // processes were alive after the worker ended
@@ -54,9 +55,9 @@ enum class AttemptEnd {
 };
 template <>
 struct Words<AttemptEnd> {
-  static constexpr std::array<std::string_view, 16> table = {
-      "completed", "nonzero", "crash",  "cuda_oom", "host_oom", "worker_error", "contract", "leaked",
-      "timeout",   "hang",    "launch", "store",    "lost",     "interrupted",  "xid",      "gpu_hw"};
+  static constexpr std::array<std::string_view, 17> table = {
+      "completed", "nonzero", "crash",  "cuda_oom", "host_oom", "disk_limit",  "worker_error", "contract", "leaked",
+      "timeout",   "hang",    "launch", "store",    "lost",     "interrupted", "xid",          "gpu_hw"};
 };
 static_assert(static_cast<std::size_t>(Outcome::recorded) + 1 == Words<Outcome>::table.size());
 static_assert(static_cast<std::size_t>(CheckStatus::inconclusive) + 1 == Words<CheckStatus>::table.size());

@@ -34,6 +34,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"crash",                  ReasonOf::attempt, "a signal that nobody of us sent ended the worker"},
     {"cuda_oom",               ReasonOf::attempt, "device memory ran out, by the worker's own record"},
     {"host_oom",               ReasonOf::attempt, "the kernel or a memory limit killed the worker"},
+    {"disk_limit",             ReasonOf::attempt, "the attempt's files took more of the disk than an attempt may"},
     {"worker_error",           ReasonOf::attempt, "the worker caught a throw and said so in its result"},
     {"contract",               ReasonOf::attempt, "exit code 0, but output that is missing, partial, invalid or another attempt's"},
     {"leaked",                 ReasonOf::attempt, "processes of the attempt were alive after its worker ended"},

@@ -68,7 +68,7 @@ TEST_CASE("a reading is garbage beyond the bound of its quantity", "[contract]")
 TEST_CASE("every end of an attempt is on the side of who did it", "[contract]") {
   using enum AttemptEnd;
   for (const AttemptEnd end :
-       {nonzero, crash, cuda_oom, host_oom, worker_error, contract, leaked, timeout, hang, xid}) {
+       {nonzero, crash, cuda_oom, host_oom, disk_limit, worker_error, contract, leaked, timeout, hang, xid}) {
     CHECK(side_of(end) == Side::product);
   }
   for (const AttemptEnd end : {launch, store, lost, gpu_hw}) CHECK(side_of(end) == Side::infra);

@@ -45,6 +45,7 @@ std::optional<AttemptEnd> known_to_runner(const std::optional<AttemptEnd>& end) 
     case AttemptEnd::store:
     case AttemptEnd::lost:
     case AttemptEnd::interrupted:
+    case AttemptEnd::disk_limit:
     case AttemptEnd::host_oom:  // by the kernel's counters, or by the worker's own word, which is in its detail
       return end;
     default:

@@ -53,6 +53,7 @@ std::vector<std::string> enclosed_command(const Enclosure& enclosure, const Encl
   add(enclosed, "--read", paths.readable);
   add(enclosed, "--write", paths.writable);
   if (network_of != 0) enclosed.insert(enclosed.end(), {"--network-of", std::to_string(network_of)});
+  if (enclosure.file_bytes > 0) enclosed.insert(enclosed.end(), {"--file-bytes", std::to_string(enclosure.file_bytes)});
   enclosed.emplace_back("--");
   enclosed.insert(enclosed.end(), command.begin(), command.end());
   return enclosed;

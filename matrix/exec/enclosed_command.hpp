@@ -3,6 +3,7 @@
 // that requests and results need no translation.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@ struct Enclosure {
   std::filesystem::path shepherd;               // PID 1 inside
   std::filesystem::path root;                   // the image, unpacked; empty: no image
   std::vector<std::filesystem::path> readable;  // for every command: the worker's folder, data
+  std::int64_t file_bytes = 0;                  // that one file may have; 0: no bound
 };
 
 // Without an image: the programs and libraries of this host, read-only. Nothing else of it, no home folder and no

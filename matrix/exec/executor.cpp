@@ -22,6 +22,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr milliseconds kTick{200};
+constexpr milliseconds kDiskLookInterval{200};
 constexpr milliseconds kReactionTime{100};   // how late a timer may be noticed
 constexpr milliseconds kTurnReaction{5};     // how late the end of a turn may be noticed: blocks are of 50 ms and more
 constexpr milliseconds kLastGoodbye{2'000};  // for the trees of a run that ends by an exception
@@ -107,6 +108,7 @@ class Execution {
   void take(const LaunchEvent& event);
   bool take_end(RunningAttempt& attempt, const LaunchEvent& event);
   void watch_running();
+  void hold_against_disk_bound(RunningAttempt& attempt);
   bool watch(RunningAttempt& attempt, nanoseconds now);
   bool begin_next_segment(const RunningGroup& group, RunningAttempt& attempt);
   void conclude(RunningGroup& group, std::size_t index);
@@ -290,6 +292,7 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
   attempt.watch.ended(event.rank);
   attempt.ranks_running -= 1;
   if (event.cause) attempt.watch.stop(*event.cause, "", clock_.now(), event.rank);
+  hold_against_disk_bound(attempt);  // one that ended between two looks
   const bool may_be_killed = event.memory_kills.count > 0;
   if ((attempt.ranks_running > 0 || may_be_killed) && !attempt.watch.is_stopping()) {
     CellRequest request = request_of_segment(attempt.request, attempt.segment);
@@ -341,11 +344,26 @@ void Execution::watch_running() {
   }
 }
 
+// An attempt over its bound is killed at once, since it may fill the disk while it is asked to stop. Looks take no more
+// than a tenth of the time.
+void Execution::hold_against_disk_bound(RunningAttempt& attempt) {
+  const DiskBound& bound = options_.disk;
+  if ((bound.attempt_bytes == 0 && bound.free_bytes == 0) || attempt.watch.is_stopping()) return;
+  const nanoseconds before = clock_.now();
+  const std::string problem = over_disk_bound(run_.folder() / attempt.folder, bound);
+  const nanoseconds now = clock_.now();
+  attempt.next_disk_look = now + std::max<nanoseconds>(kDiskLookInterval, 10 * (now - before));
+  if (problem.empty()) return;
+  attempt.watch.stop(AttemptEnd::disk_limit, problem, now);
+  attempt.watch.kill_now(now);
+}
+
 // True if nobody waits for it any longer.
 bool Execution::watch(RunningAttempt& attempt, nanoseconds now) {
   AttemptWatch& watch = attempt.watch;
   if (is_interrupted()) watch.stop(AttemptEnd::interrupted, "stopped by the user", now);
   if (interrupt_level() >= static_cast<int>(Interrupt::stop_now)) watch.kill_now(now);
+  if (now >= attempt.next_disk_look) hold_against_disk_bound(attempt);
   watch.check_limits(now, [&] { return launcher_.stopped_ranks(attempt.handle); });
   if (const auto signal = watch.due_signal(now)) launcher_.stop(attempt.handle, *signal);
   return watch.is_given_up(now);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/exec/attempt_disk.hpp"
 #include "matrix/exec/gpu/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
 #include "matrix/exec/page_cache.hpp"
@@ -51,6 +52,7 @@ struct ExecutionOptions {
   // Free memory of this host. Attempts run side by side if their cells' predicted needs fit into it; 0 if unknown.
   std::int64_t available_bytes = 0;
   const std::atomic<int>* interrupt = nullptr;
+  DiskBound disk{};                // of every attempt; one that is over it ends as `disk_limit`
   MeetingPoint meeting{};          // for ranks that meet at a TCP store
   Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: they are not watched
   // Reads the libraries of stacks anew that are timed against each other on the CPU; null: they stay as they are.

@@ -27,6 +27,7 @@ struct RunningAttempt {
   std::size_t member = 0;              // of its group
   int ranks_running = 0;
   AttemptSegment segment = AttemptSegment::whole;  // the one that runs
+  AttemptWatch::Time next_disk_look{0};
 };
 
 struct RunningGroup {

@@ -116,6 +116,7 @@ void require_no_enclosure(const std::map<std::string, WorkerCommand>& workers) {
 void keep_untrusted_apart(const Plan& plan, std::map<std::string, WorkerCommand>& workers, const Project& project) {
   require_modest(plan);
   require_own_stacks(stacks_to_run(plan), project);
+  require_free_disk(project);
   require_enclosure(project);
   enclose_workers(workers, project);
 }
@@ -172,6 +173,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   ExecutionOptions execution = options.execution;
   execution.interrupt = &interrupts.count();
   execution.available_bytes = memory.available_bytes;
+  if (options.untrusted) execution.disk = kUntrustedDisk;
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
   execution.meeting = point;
@@ -294,7 +296,7 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
   app.add_flag(
          "--untrusted", options->untrusted,
          "For a matrix of somebody else: workers have no network, see this host's libraries, their stack and their "
-         "data alone, and write to their attempt; on CPUs, within bounds of cells, repeats and time")
+         "data alone, and write to their attempt; on CPUs, within bounds of cells, repeats, time and disk")
       ->excludes("--trust");
   app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
   app.add_option("--join", options->join,

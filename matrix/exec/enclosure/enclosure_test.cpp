@@ -107,6 +107,24 @@ TEST_CASE("only the folder that is named for it can be written to, and what lies
   CHECK_FALSE(fs::exists("/tmp/new"));
 }
 
+TEST_CASE("#41: no file grows beyond its bound inside", "[exec][process]") {
+  if (!is_possible_here()) return;
+  const EnclosureScene scene;
+  const auto run = [&](std::int64_t file_bytes) {
+    Enclosure enclosure = scene.enclosure();
+    enclosure.file_bytes = file_bytes;
+    const std::string file = (scene.attempt() / "large").string();
+    fs::remove(file);
+    return run_subprocess({.command = enclosed_command(enclosure, {.readable = {}, .writable = {scene.attempt()}}, 0,
+                                                       {"/bin/sh", "-c", "head -c 1000000 /dev/zero >" + file})})
+        .exit_code;
+  };
+  CHECK(run(0) == 0);
+  CHECK(fs::file_size(scene.attempt() / "large") == 1'000'000);
+  CHECK(run(500'000) != 0);
+  CHECK(fs::file_size(scene.attempt() / "large") == 500'000);
+}
+
 TEST_CASE("inside there is no capability, no way to one, no network, and no other process", "[exec][process]") {
   if (!is_possible_here()) return;
   const EnclosureScene scene;

@@ -1,13 +1,13 @@
 // reprobench-enclosure: runs a command inside the unpacked root of an image, on this host and without an engine.
 //
 //   reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] [--shm BYTES]
-//                        -- COMMAND...
+//                        [--file-bytes BYTES] -- COMMAND...
 //
 // COMMAND is PID 1 of a PID namespace: its end ends everything inside. `/` is the image, read-only, with a /proc, /dev,
 // /tmp of its own and of the host only the PATHs, at the same places. Without --root there is no image, so that the
 // PATHs are all that the command sees. There is no network but the loopback, which ranks of one attempt share
-// (`--network-of`: a process of this program that is the first of them), and no capability. Descriptors and variables
-// go through. As root no user namespace is needed; others get one.
+// (`--network-of`: a process of this program that is the first of them), and no capability. No file grows beyond
+// --file-bytes. Descriptors and variables go through. As root no user namespace is needed; others get one.
 //
 // Exit status: the command's; 64 for a wrong command line, 71 with one line on stderr where the enclosure could not be
 // made. A command that a signal ended ends this program by the same.
@@ -42,6 +42,7 @@ struct Enclosing {
   std::vector<HostPath> of_host;
   pid_t network_of = 0;
   std::int64_t shared_memory_bytes = std::int64_t{1} << 30;
+  rlim_t file_bytes = RLIM_INFINITY;
   char** command = nullptr;
 };
 
@@ -58,11 +59,14 @@ std::string add_path(Enclosing& enclosing, const char* path, bool is_writable) {
 }
 
 bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
-  enum Name { root = 'r', read, write, network_of, shm };
-  constexpr option kOptions[] = {
-      {"root", required_argument, nullptr, root},   {"read", required_argument, nullptr, read},
-      {"write", required_argument, nullptr, write}, {"network-of", required_argument, nullptr, network_of},
-      {"shm", required_argument, nullptr, shm},     {nullptr, 0, nullptr, 0}};
+  enum Name { root = 'r', read, write, network_of, shm, file_bytes };
+  constexpr option kOptions[] = {{"root", required_argument, nullptr, root},
+                                 {"read", required_argument, nullptr, read},
+                                 {"write", required_argument, nullptr, write},
+                                 {"network-of", required_argument, nullptr, network_of},
+                                 {"shm", required_argument, nullptr, shm},
+                                 {"file-bytes", required_argument, nullptr, file_bytes},
+                                 {nullptr, 0, nullptr, 0}};
   for (int name = 0; (name = getopt_long(argc, argv, "+", kOptions, nullptr)) != -1;) {
     std::string problem;
     char* real = nullptr;
@@ -84,6 +88,9 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
       case shm:
         enclosing.shared_memory_bytes = strtoll(optarg, nullptr, 10);
         break;
+      case file_bytes:
+        enclosing.file_bytes = strtoull(optarg, nullptr, 10);
+        break;
       default:
         return false;
     }
@@ -98,6 +105,10 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
   std::string problem = enter_spine(root, spine, enclosing.shared_memory_bytes);
   if (problem.empty()) problem = give_up_privileges();
   if (!problem.empty()) end_with(problem);
+  const rlimit largest_file{enclosing.file_bytes, enclosing.file_bytes};
+  if (enclosing.file_bytes != RLIM_INFINITY && setrlimit(RLIMIT_FSIZE, &largest_file) != 0) {
+    end_with(failed("limit the size of files"));
+  }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   pollfd parent{parent_fd, POLLIN, 0};
   if (poll(&parent, 1, 0) != 0) _exit(kSystemError);
@@ -149,7 +160,7 @@ int main(int argc, char** argv) {
   if (!reprobench::read_arguments(argc, argv, enclosing)) {
     fprintf(stderr,
             "usage: reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] "
-            "[--shm BYTES] -- COMMAND...\n");
+            "[--shm BYTES] [--file-bytes BYTES] -- COMMAND...\n");
     return reprobench::kUsage;
   }
   return reprobench::enclose(enclosing);
