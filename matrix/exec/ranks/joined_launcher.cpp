@@ -112,7 +112,7 @@ void JoinedLauncher::take_others(std::vector<LaunchEvent>& events) {
           events.push_back({said->handle, rank, LaunchEvent::Kind::heartbeat});
           break;
         case RankMessageKind::ended:
-          end(events, said->handle, rank, std::nullopt);
+          end(events, said->handle, rank, std::nullopt, {said->memory_kills, said->kills_of_host});
           break;
         case RankMessageKind::not_stored:
           end(events, said->handle, rank, AttemptEnd::store);

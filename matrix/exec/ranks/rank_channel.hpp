@@ -47,6 +47,8 @@ struct RankMessage {
   std::vector<std::string> command = {};
   std::map<std::string, std::string> environment = {};
   std::int64_t grace_ms = 0;
+  std::int64_t memory_kills = 0;  // of an end, as MemoryKills has them
+  bool kills_of_host = false;
   int exit_code = 0;      // of a finish
   std::string text = {};  // of a finish: why
 };
@@ -66,6 +68,8 @@ struct Description<RankMessage> {
     field.optional("command", message.command);
     field.optional("environment", message.environment);
     field.optional("grace_ms", message.grace_ms);
+    field.optional("memory_kills", message.memory_kills);
+    field.optional("kills_of_host", message.kills_of_host);
     field.optional("exit_code", message.exit_code);
     field.optional("text", message.text);
   }

@@ -1,11 +1,15 @@
 // Rank 0 and those who come to it, all in this process: a rank is the end of a connection.
 #include "matrix/exec/ranks/rank_meeting.hpp"
 
+#include <atomic>
+#include <map>
 #include <thread>
+#include <utility>
 
 #include "ci/catch.hpp"
 #include "matrix/base/usage_error.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/exec/ranks/joined_launcher.hpp"
 
 namespace reprobench {
 namespace {
@@ -105,6 +109,56 @@ TEST_CASE("who comes once all are there leaves with a usage error, not with the 
   const auto end = told(first);
   REQUIRE(end);
   CHECK(end->exit_code == 0);
+}
+
+// Whatever is started ends at once, with these kills.
+class EndsAtOnce : public Launcher {
+ public:
+  explicit EndsAtOnce(MemoryKills kills) : kills_(kills) {}
+
+  AttemptHandle start(const LaunchRequest& request) override {
+    LaunchEvent event{++last_, request.ranks.front().request.rank, LaunchEvent::Kind::ended};
+    event.memory_kills = kills_;
+    events_.push_back(event);
+    return last_;
+  }
+  void stop(AttemptHandle, StopSignal) override {}
+  std::vector<LaunchEvent> wait(milliseconds) override { return std::exchange(events_, {}); }
+
+ private:
+  MemoryKills kills_;
+  AttemptHandle last_ = 0;
+  std::vector<LaunchEvent> events_;
+};
+
+TEST_CASE("#41: a rank of another process says what the kernel killed for memory while it ran", "[exec][join]") {
+  const OuterRank self = rank_0(2);
+  RankMeeting meeting(self);
+  const std::atomic<int> interrupts = 0;
+  std::thread rank_1([&] {
+    OuterRank other = self;
+    other.rank = 1;
+    EndsAtOnce own({2, true});
+    serve_rank(other, own, milliseconds(20'000), interrupts);
+  });
+  meeting.gather(milliseconds(20'000));
+  EndsAtOnce own({1, false});
+  JoinedLauncher launcher(own, meeting);
+  LaunchRequest request;
+  request.ranks.resize(2);
+  request.ranks[1].request.rank = 1;
+  launcher.start(request);
+  std::map<int, MemoryKills> kills;
+  for (int tries = 0; tries < 1000 && kills.size() < 2; ++tries) {
+    for (const LaunchEvent& event : launcher.wait(milliseconds(20))) kills[event.rank] = event.memory_kills;
+  }
+  meeting.finish(ExitCode::passed, "");
+  rank_1.join();
+  REQUIRE(kills.size() == 2);
+  CHECK(kills[0].count == 1);
+  CHECK_FALSE(kills[0].of_host);
+  CHECK(kills[1].count == 2);
+  CHECK(kills[1].of_host);
 }
 
 }  // namespace

@@ -61,15 +61,17 @@ class RankService {
       if (event.kind == LaunchEvent::Kind::started) say(RankMessageKind::started, handle);
       if (event.kind == LaunchEvent::Kind::heartbeat) say(RankMessageKind::heartbeat, handle);
       if (event.kind != LaunchEvent::Kind::ended) continue;
-      say(event.cause ? RankMessageKind::not_stored : RankMessageKind::ended, handle);
+      say(event.cause ? RankMessageKind::not_stored : RankMessageKind::ended, handle, event.memory_kills);
       handles_.erase(event.handle);
     }
   }
 
  private:
-  void say(RankMessageKind kind, std::int64_t handle) {
+  void say(RankMessageKind kind, std::int64_t handle, const MemoryKills& memory_kills = {}) {
     RankMessage message{kind};
     message.handle = handle;
+    message.memory_kills = memory_kills.count;
+    message.kills_of_host = memory_kills.of_host;
     channel_.send(message);
   }
 
