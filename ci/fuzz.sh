@@ -51,6 +51,44 @@ grep -rhoP '(?<=where: ")[^"]+' matrix/*.yaml suites/definitions matrix/spec | s
 printf '%s\n' 'kind=weight_ulp,step=20,tensor=fc1.weight,element=5,repeat=1,stack=torch-2.9.0-cu128' \
   'kind=atomic_add,repeat=0,step=2,tensor=fc1.weight,element=0,precision=fp32,suite=determinism' | lines inject_fuzz
 
+seed call_list_fuzz suites/operators/*.yaml
+mkdir -p "$seeds/machine_fuzz"
+cat >"$seeds/machine_fuzz/sysfs" <<'SYSFS'
+devices/system/node/node0/cpulist 0-15
+devices/system/node/node0/distance 10 21
+devices/pci0000:00/0000:00:01.0/0000:03:00.0/class 0x030200
+devices/pci0000:00/0000:00:01.0/0000:03:00.0/vendor 0x10de
+devices/pci0000:00/0000:00:01.0/0000:03:00.0/numa_node 0
+devices/pci0000:00/0000:00:01.0/0000:03:00.0/max_link_speed 16.0 GT/s PCIe
+devices/pci0000:00/0000:00:01.0/0000:03:00.0/current_link_width 16
+bus/pci/devices/0000:03:00.0 -> ../../../devices/pci0000:00/0000:00:01.0/0000:03:00.0
+class/net/eth0/speed 25000
+class/net/eth0/device -> ../../../devices/pci0000:00/0000:00:01.0/0000:03:00.0
+class/infiniband/mlx5_0/ports/1/rate 400 Gb/sec (4X NDR)
+model name	: AMD EPYC 9654
+flags		: avx2 fma avx512f
+SYSFS
+cat >"$seeds/machine_fuzz/nccl" <<'NCCL'
+host:1:1 [0] NCCL INFO NCCL version 2.27.5+cuda12.9
+host:1:1 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[6] via P2P/CUMEM/read
+host:1:1 [0] NCCL INFO Channel 00 : 1[af000] -> 2[b0000] via SHM/direct/direct
+a:1:2 [0] NCCL INFO Channel 00/0 : 2[0] -> 3[0] [send] via NET/IB/0/GDRDMA
+host:1:1 [0] NCCL INFO AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}
+host:1:1 [0] NCCL INFO AllReduce [Symmetric]: 4096 Bytes -> Kernel AllReduce_AGxLL_R nchannels 4 nthreads 512
+NCCL
+# A byte that chooses a reader comes before the document.
+documents() { # NAME FILE...
+  local target=$1 file
+  shift
+  mkdir -p "$seeds/$target"
+  for file; do (printf x; cat "$file") >"$seeds/$target/$(tr / _ <<<"$file")"; done
+}
+for target in run_documents_fuzz verdict_documents_fuzz; do
+  documents $target matrix/contract/testdata/2.0/*.json matrix/contract/testdata/2.0/run/*.json reports/tests/golden/*/*.json
+done
+documents comparisons_fuzz matrix/contract/testdata/2.0/comparison*.json
+seed comparisons_fuzz matrix/inquiry/nccl_tests/testdata/*.json
+
 # Lines that a worker and the telemetry wrote: a run with the fake worker on a machine that the fake libnvidia-ml plays.
 bin=$(realpath "$build")/bin
 [ -x "$bin/reprobench" ] || bin=$PWD/build-ci/bin  # a sanitized build has no coordinator unless it was asked for
@@ -67,6 +105,7 @@ for name in trace telemetry; do
 done
 lines trace_line_fuzz <"$seeds/trace.lines"
 lines telemetry_fuzz <"$seeds/telemetry.lines"
+cat "$seeds/trace.lines" "$seeds/telemetry.lines" "$seeds/run/journal.jsonl" | sed 's/^/x/' | lines run_documents_fuzz
 
 mkdir "$seeds/image_fuzz"
 python3 - "$seeds/image_fuzz" <<'PYTHON'
@@ -121,6 +160,12 @@ report() { # NAME
 while read -r source; do
   name=$(basename "$source" .cpp)
   [ "$name" = planted_bug_fuzz ] && continue
+  # A layer whose sanitized tests are left to `ci/test.sh --all` has no program here either (Layer.cmake: TESTED_OPTIMISED).
+  layer=$(cut -d/ -f2 <<<"$source")
+  if [ "$layer" = inquiry ] && [ ! -e "$build/bin/${layer}_test" ]; then
+    echo "$name: not built here, as the sanitized tests of $layer"
+    continue
+  fi
   [ -d "$seeds/$name" ] || { echo "fuzz: $name has no seeds in ci/fuzz.sh" >&2; exit 1; }
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
   { report "$name" || touch "$seeds/failed"; } &

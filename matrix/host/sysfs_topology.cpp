@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/plain_text.hpp"
 #include "matrix/base/regular_file.hpp"
 #include "matrix/host/device_pairs.hpp"
 
@@ -20,7 +21,7 @@ std::optional<std::string> line_of(const fs::path& path) {
   constexpr std::int64_t kLargestBytes = 64 << 10;  // the kernel gives a page
   const FileText read = read_regular_file(path, kLargestBytes);
   if (read.text.empty()) return std::nullopt;
-  return read.text.substr(0, read.text.find('\n'));
+  return plain_text(read.text.substr(0, read.text.find('\n')));
 }
 
 template <class Number>
@@ -37,6 +38,15 @@ std::optional<Number> number_in(const fs::path& path, std::string_view rest = ""
   const auto line = line_of(path);
   return line ? number_at_start<Number>(*line, rest) : std::nullopt;
 }
+
+// A speed that a link can have; no number of a driver that is wrong is multiplied further.
+constexpr double kFastest = 1e6;  // of GT/s and Gb/s; NVLink and InfiniBand are at a thousandth of it
+std::optional<double> speed_in(const fs::path& path, std::string_view unit) {
+  const auto speed = number_in<double>(path, unit);
+  return speed && *speed > 0 && *speed <= kFastest ? speed : std::nullopt;
+}
+
+std::string name_of(const fs::path& entry) { return plain_text(entry.filename().string()); }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> found;
@@ -75,7 +85,7 @@ std::vector<std::string> upstream_of(const fs::path& real) {
   for (const fs::path& part : real.parent_path()) {
     const std::string name = part.string();
     if (name.starts_with("pci") && name.find(':') != std::string::npos) path.clear();
-    path.push_back(name);
+    path.push_back(plain_text(name));
   }
   const bool has_host_bridge = !path.empty() && path.front().starts_with("pci");
   return has_host_bridge ? path : std::vector<std::string>{};
@@ -94,8 +104,8 @@ std::optional<std::int64_t> lanes_in(const fs::path& path) {
 }
 
 void read_link(const fs::path& folder, PciDevice& device) {
-  device.link_gt_per_s = number_in<double>(folder / "current_link_speed", " GT/s");
-  device.max_link_gt_per_s = number_in<double>(folder / "max_link_speed", " GT/s");
+  device.link_gt_per_s = speed_in(folder / "current_link_speed", " GT/s");
+  device.max_link_gt_per_s = speed_in(folder / "max_link_speed", " GT/s");
   device.link_lanes = lanes_in(folder / "current_link_width");
   device.max_link_lanes = lanes_in(folder / "max_link_width");
   if (!device.max_link_gt_per_s || !device.link_lanes) {
@@ -108,7 +118,7 @@ void read_link(const fs::path& folder, PciDevice& device) {
 void read_devices(const fs::path& sysfs, Topology& topology, LinksByAddress& links) {
   for (const fs::path& entry : entries_of(sysfs / "bus/pci/devices")) {
     PciDevice device;
-    device.address = entry.filename().string();
+    device.address = name_of(entry);
     device.kind = kind_of(entry);
     read_link(entry, device);
     links[device.address] = {device.max_link_gt_per_s, device.link_lanes};
@@ -137,9 +147,9 @@ std::string pci_of(const fs::path& port, const Topology& topology) {
 
 void read_ports(const fs::path& sysfs, Topology& topology) {
   for (const fs::path& entry : entries_of(sysfs / "class/net")) {
-    NetworkPort port{entry.filename().string(), pci_of(entry, topology), {}, ""};
+    NetworkPort port{name_of(entry), pci_of(entry, topology), {}, ""};
     const auto megabit = number_in<std::int64_t>(entry / "speed");
-    if (megabit && *megabit > 0) {
+    if (megabit && *megabit > 0 && static_cast<double>(*megabit) <= 1e3 * kFastest) {
       port.bytes_per_s = *megabit * 125'000;
     } else {
       port.problem = port.pci.empty() ? "a virtual interface" : "the driver tells no speed, or the port is down";
@@ -148,13 +158,10 @@ void read_ports(const fs::path& sysfs, Topology& topology) {
   }
   for (const fs::path& entry : entries_of(sysfs / "class/infiniband")) {
     for (const fs::path& number : entries_of(entry / "ports")) {
-      NetworkPort port{fmt::format("{} port {}", entry.filename().string(), number.filename().string()),
-                       pci_of(entry, topology),
-                       {},
-                       ""};
-      const auto gigabit = number_in<double>(number / "rate", " Gb/sec");
+      NetworkPort port{fmt::format("{} port {}", name_of(entry), name_of(number)), pci_of(entry, topology), {}, ""};
+      const auto gigabit = speed_in(number / "rate", " Gb/sec");
       const bool is_active = line_of(number / "state").value_or("").ends_with("ACTIVE");
-      if (gigabit && *gigabit > 0 && is_active) {
+      if (gigabit && is_active) {
         port.bytes_per_s = std::llround(*gigabit * 125e6);
       } else {
         port.problem = is_active ? "its rate cannot be read" : "the port is not active";

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/host/device_pairs.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 
@@ -139,6 +140,31 @@ TEST_CASE("what sysfs does not tell, or tells in broken words, is unknown and no
   const Topology nothing = read_topology(machine.root / "none", {"no NVML", {}, {}});
   CHECK(nothing.devices.empty());
   CHECK(nothing.problems == std::vector<std::string>{"sysfs tells no NUMA nodes", "no NVML"});
+}
+
+TEST_CASE("#41: a speed that no link can have is no speed", "[host]") {
+  const Machine machine;
+  machine.file("class/net/eth0/speed", "9223372036854775807");
+  machine.file("class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  for (const std::string number : {"nan", "inf", "1e300", "-5", "0"}) {
+    machine.file("class/infiniband/mlx5_0/ports/1/rate", number + " Gb/sec (4X NDR)");
+    machine.set(kG0, "max_link_speed", number + " GT/s PCIe");
+    const Topology topology = machine.topology();
+    CHECK(topology.ports.at(0).problem == "a virtual interface");
+    CHECK(topology.ports.at(1).problem == "its rate cannot be read");
+    CHECK_FALSE(device_of(topology, kG0).max_link_gt_per_s);
+    CHECK_FALSE(pair_of(topology, kG0, kG1).bytes_per_s);
+  }
+}
+
+TEST_CASE("#41: text and names that are not UTF-8 are still a document", "[host]") {
+  const Machine machine;
+  machine.file("devices/system/node/node0/cpulist", "0-15\x9f\x1b[2J");
+  machine.file("class/net/eth\xff/speed", "1000");
+  machine.file("bus/pci/devices/0000:05:00.\xff/class", "0x020000");
+  const Topology topology = machine.topology();
+  CHECK(topology.numa_nodes.at(0).cpus == "0-15??[2J");
+  CHECK_NOTHROW(written(topology).dump());
 }
 
 TEST_CASE("ports tell their speed, or why they have none", "[host]") {

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "matrix/base/plain_text.hpp"
 #include "matrix/contract/device/nccl_facts.hpp"
 
 namespace reprobench {
@@ -87,7 +88,8 @@ void each_line(std::string_view log, Look look) {
     const std::size_t end = log.find('\n');
     std::string_view line = log.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    look(line);
+    const std::string plain = plain_text(line);  // words of it go into documents
+    look(plain);
     log.remove_prefix(end == std::string_view::npos ? log.size() : end + 1);
   }
 }

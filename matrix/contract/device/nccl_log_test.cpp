@@ -40,6 +40,15 @@ TEST_CASE("lines that are cut off or of another shape name no transport", "[cont
   }
 }
 
+TEST_CASE("#41: bytes that are no text become no part of a document", "[contract]") {
+  const auto used = transports_in("host:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[6] via P2P/\xff\x1b[2J");
+  REQUIRE(used.size() == 1);
+  CHECK(used[0].via == "P2P/??[2J");
+  CHECK(used[0].transport == "peer");
+  CHECK(nccl_algorithm("a:1:1 [0] NCCL INFO AllReduce [Symmetric]: 4 Bytes -> Kernel A\xff nchannels 1",
+                       "all_reduce") == "symmetric A?, 1 channel");
+}
+
 TEST_CASE("how a collective was done is read with algorithm, protocol and channels", "[contract]") {
   // As NCCL 2.27 and 2.28 write it, also of symmetric memory, which 2.28 says more of; the mixed-case words are 2.18's.
   const auto choices = choices_in(
