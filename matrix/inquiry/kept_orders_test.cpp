@@ -152,12 +152,13 @@ TEST_CASE("what may come out otherwise another time is not kept", "[inquiry]") {
   CHECK_FALSE(is_lasting(one));
 }
 
-TEST_CASE("that nothing is added up in an output is known for good", "[inquiry]") {
-  ProbeMeasurement one = ordered_call("sum(f32[4])");
-  one.call->outputs[0].name = "gradient.0";
+TEST_CASE("that an output is never probed is known for good", "[inquiry]") {
+  ProbeMeasurement one = ordered_call("relu(f32[4])");
   one.call->outputs[0].order = CallOrder{};
   one.call->outputs[0].order->problem = "nothing is added up in it";
   CHECK(is_lasting(one));
+  one.labels["call"] = kSum;  // of which an order could be found another time
+  CHECK_FALSE(is_lasting(one));
 }
 
 TEST_CASE("a worker without a folder, and calls on a user's tensors, keep nothing", "[inquiry]") {
