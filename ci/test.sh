@@ -70,23 +70,24 @@ else
   arrived "wheels fetched"
   beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   beside "faults planted on that stack" patient ci/selftest_test.sh build-ci/bin/reprobench
-  beside "fuzzed parsers" patient ci/fuzz.sh build-asan 8 1
+  beside "fuzzed parsers" patient ci/fuzz.sh build-asan 6 1
   together
   arrived "root of a runner's image"
-  beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
+  beside "tests of the worker, built" ci/worker_test.sh --build build-ci/bin/reprobench
   beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
+  after "tests of the worker, built"
+  beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   if [ "$all" = yes ]; then
     beside "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
     beside "one of everything, added" ci/examples_test.sh
   fi
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
-  beside "scripts that run by hand" ci/scripts_test.sh build-ci
-  beside "a runner's image" ci/image_test.sh ci
-  beside "images inspected" ci/inspect_test.sh build-ci/bin/reprobench
-  after "the worker on that stack" # its test program is what the classes run
   beside "what computes, as AVX2 alone" ci/cpu_classes.sh avx2
   after "the worker with CUDA" # which installed the second stack
   beside "two images compared from inside" ci/qualify_test.sh build-ci/bin/reprobench
+  beside "scripts that run by hand" ci/scripts_test.sh build-ci
+  beside "a runner's image" ci/image_test.sh ci
+  beside "images inspected" ci/inspect_test.sh build-ci/bin/reprobench
   if [ "$all" = yes ]; then beside "what computes, as AVX-512 without bf16" ci/cpu_classes.sh avx512; fi
   together
 fi

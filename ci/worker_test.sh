@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds the worker's unit tests against one installed stack and runs them.
 #
-#   ci/worker_test.sh build-ci/bin/reprobench [STACK]
+#   ci/worker_test.sh [--build] build-ci/bin/reprobench [STACK]      --build: does not run them
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
 
+build_alone=no
+if [ "${1:-}" = --build ]; then build_alone=yes && shift; fi
 reprobench=$(realpath "$1")
 stack=${2:-torch-2.9.0-cu128}
 export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
@@ -36,4 +38,4 @@ configure "$work/build" "$work/elsewhere"
 
 configure "$build" "$folder/site/torch/include"
 cmake --build "$build" --target worker_test
-"$build/bin/worker_test"
+[ "$build_alone" = yes ] || "$build/bin/worker_test"

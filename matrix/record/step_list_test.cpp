@@ -6,6 +6,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
+#include "matrix/contract/document/schema.hpp"
 #include "matrix/record/packed_steps.hpp"
 
 namespace reprobench {
@@ -39,6 +40,32 @@ TEST_CASE("steps are packed without loss, in a tenth of their memory", "[record]
   const auto unpacked = unpacked_steps(packed);
   REQUIRE(unpacked.size() == steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) CHECK(text_of(unpacked[i]) == text_of(steps[i]));
+}
+
+// The fields of a step are listed once more where they are packed, so one that is added there too late must be seen
+// here.
+TEST_CASE("every field that a step's description has is packed", "[record]") {
+  StepRecord step = step_of(1);
+  step.loss_scale = 4.0;
+  step.phases = {1, 2, 3, 4, 5, 6, 7, 8};
+  step.rss_bytes = 9;
+  step.anonymous_bytes = 10;
+  step.allocated_bytes = 11;
+  step.block = 12;
+  const nlohmann::json whole = to_json(step);
+  const nlohmann::json nothing = to_json(StepRecord());
+  const auto definitions = lines_schema<StepRecord>("a step").at("definitions");
+  const auto are_all_set = [&](const char* part, const nlohmann::json& content, const nlohmann::json& unset) {
+    for (const auto& [key, schema] : definitions.at(part).at("properties").items()) {
+      CAPTURE(part, key);
+      if (key == "kind" || key == "seq" || key == "crc32c") continue;  // of the line
+      REQUIRE(content.contains(key));
+      CHECK((!unset.contains(key) || unset.at(key) != content.at(key)));
+    }
+  };
+  are_all_set("step", whole, nothing);
+  are_all_set("phases", whole.at("phases"), nothing.at("phases"));
+  CHECK(to_json(unpacked_steps(packed_steps(std::vector<StepRecord>{step})).at(0)) == whole);
 }
 
 TEST_CASE("what no worker of ours writes is packed without loss too", "[record]") {

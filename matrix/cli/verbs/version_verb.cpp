@@ -22,7 +22,11 @@ namespace {
 ExitCode write_schemas(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (const DocumentSchema& schema : document_schemas()) {
-    write_file_atomically(folder / (std::string(schema.name) + ".schema.json"), schema.text());
+    const auto file = folder / (std::string(schema.name) + ".schema.json");
+    write_file_atomically(file, schema.text());
+    // An image is built by one user and run by another.
+    permissions(file, std::filesystem::perms::group_read | std::filesystem::perms::others_read,
+                std::filesystem::perm_options::add);
   }
   return ExitCode::passed;
 }

@@ -39,7 +39,9 @@ TEST_CASE("all schemas are written into a folder by their names", "[cli]") {
   CHECK(said.code == ExitCode::passed);
   CHECK(said.out.empty());
   for (const DocumentSchema& schema : document_schemas()) {
-    CHECK(read_file(folder.path / (std::string(schema.name) + ".schema.json")) == schema.text());
+    const auto file = folder.path / (std::string(schema.name) + ".schema.json");
+    CHECK(read_file(file) == schema.text());
+    CHECK(static_cast<int>(std::filesystem::status(file).permissions()) == 0644);
   }
 }
 
