@@ -47,8 +47,7 @@ std::string command_for(const Project& project, const CheckedCell& checked, cons
 std::string hint_for(const Project& project, const RunVerdict& verdict, const Plan& plan, const CellVerdict& cell,
                      const CheckResult& check) {
   try {
-    const std::string name = check.of.empty() ? check.metric : fmt::format("{} of {}", check.metric, check.of);
-    const CheckedCell checked = checked_cell(verdict, plan, cell, name);
+    const CheckedCell checked = checked_cell(verdict, plan, cell, name_of(check));
     const std::vector<std::string> fixed = fixed_stacks(checked);
     if (fixed.size() != 1 || checked.is_of_images) return "";
     const std::string what = between(project, fixed.front(), checked.stack, plan.request);

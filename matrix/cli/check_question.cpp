@@ -38,6 +38,7 @@ std::vector<CellRecord> executed(const Plan& plan, const std::map<std::string, W
   options.interrupt = &interrupts.count();
   options.available_bytes = available_bytes;
   options.telemetry = &telemetry;
+  options.read_anew = read_anew;
   EarlyJudge judge(plan, run.folder().string());
   ExecutionObserver observer;
   observer.open_for_noise = [&](const std::vector<const CellRecord*>& compared) {
@@ -175,7 +176,7 @@ CheckQuestion::Observed CheckQuestion::judged(const RunRecord& record) {
   observation.outcome = cell.outcome;
   observation.cell_reason = cell.reason;
   observation.why = plain_line(cell.sentence);
-  observation.check = seen_of(cell.checks.front());
+  observation.check = cell.checks.front();
   observation.check.sentence = plain_line(observation.check.sentence);
   return {std::move(observation), ""};
 }

@@ -15,9 +15,8 @@
 
 namespace reprobench {
 
-// The check of a stored run; `run` as find_run() takes it. Throws
-// UsageError for what cannot be asked again, and for a run whose files are no longer those that were judged; StoreError
-// and UnfinishedRun.
+// The check of a stored run; `run` as find_run() takes it. Throws UsageError for what cannot be asked again, and for a
+// run whose files are no longer those that were judged; StoreError and UnfinishedRun.
 CheckedCell stored_check(const std::filesystem::path& store, const std::string& run, const std::string& cell,
                          const std::string& check);
 

@@ -66,8 +66,7 @@ struct WorkerCommand {
   std::map<std::string, std::string> environment;  // of the stack; the knobs' variables are added
   std::optional<Enclosure> enclosure = {};         // what it runs inside; nothing: on this host itself
   std::filesystem::path kept_answers = {};         // folder of its answers about memory; empty: it is asked each time
-  std::vector<std::filesystem::path> mapped =
-      {};  // the files that its processes map: libraries of the stack, the worker
+  std::vector<std::filesystem::path> mapped = {};  // files that its processes map: the stack's libraries, the worker
 };
 
 // Progress, for the terminal. Called from execute()'s own thread.

@@ -191,6 +191,11 @@ TEST_CASE("libraries of stacks that are timed against each other are read anew b
   const std::vector<std::string> expected = {"2 sides after 0", "2 sides reversed after 8"};
   scene.run(plan);
   CHECK(read == expected);
+  ExecutorScene retried({is_lost()});
+  retried.options.read_anew = scene.options.read_anew;
+  retried.run(plan);
+  CHECK(retried.launcher.started.size() == 13);
+  CHECK(read.size() == 4);  // a round that is begun again reads nothing again
 
   const auto is_read = [&](const Plan& changed) {
     ExecutorScene other({});

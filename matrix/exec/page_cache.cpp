@@ -9,23 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "matrix/base/file_descriptor.hpp"
+
 namespace reprobench {
 namespace {
 
-// The kernel reads ahead less than this at a time, so that a file's pages come as they would in one go.
+// More than the kernel reads ahead, so that the pages of a part come as if the file were read alone.
 constexpr std::int64_t kPartBytes = 4 << 20;
 
 class OpenFile {
  public:
-  explicit OpenFile(const std::filesystem::path& path)
-      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0 || fstat(descriptor_, &status_) != 0 || !S_ISREG(status_.st_mode)) status_.st_size = 0;
-  }
-  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), status_(other.status_) {}
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) close(descriptor_);
+  explicit OpenFile(const std::filesystem::path& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (!fd_.is_open() || fstat(fd_.get(), &status_) != 0 || !S_ISREG(status_.st_mode)) status_.st_size = 0;
   }
 
   std::int64_t size_bytes() const { return status_.st_size; }
@@ -36,7 +31,7 @@ class OpenFile {
     const auto size = static_cast<std::size_t>(size_bytes());
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     if (size == 0) return {};
-    void* const mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor_, 0);
+    void* const mapped = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd_.get(), 0);
     if (mapped == MAP_FAILED) return {};
     std::vector<unsigned char> flags((size + page - 1) / page);
     const bool is_known = mincore(mapped, size, flags.data()) == 0;
@@ -48,14 +43,14 @@ class OpenFile {
 
   // Pages that are not on the disk yet cannot be dropped, so they are written first.
   void drop() const {
-    fdatasync(descriptor_);
-    posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+    fdatasync(fd_.get());
+    posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);
   }
 
   void read(std::int64_t from, std::int64_t bytes, std::vector<char>& buffer) const {
     buffer.resize(static_cast<std::size_t>(bytes));
     while (bytes > 0) {
-      const ssize_t count = pread(descriptor_, buffer.data(), static_cast<std::size_t>(bytes), from);
+      const ssize_t count = pread(fd_.get(), buffer.data(), static_cast<std::size_t>(bytes), from);
       if (count <= 0) return;
       from += count;
       bytes -= count;
@@ -63,7 +58,7 @@ class OpenFile {
   }
 
  private:
-  int descriptor_;
+  FileDescriptor fd_;
   struct stat status_ {};
 };
 

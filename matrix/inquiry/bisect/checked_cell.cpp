@@ -19,23 +19,15 @@ namespace {
 
 constexpr const char* kSetApart = "reference";
 
-bool is_named(const std::string& check, const std::string& metric, const std::string& of) {
-  return check == metric || (!of.empty() && check == fmt::format("{} of {}", metric, of));
-}
-
-std::string check_name(const CheckResult& check) {
-  return check.of.empty() ? check.metric : fmt::format("{} of {}", check.metric, check.of);
-}
-
 const CheckResult& failed_check(const CellVerdict& cell, const std::string& wanted) {
   std::vector<const CheckResult*> named;
   std::vector<std::string> known;
   for (const CheckResult& check : cell.checks) {
-    known.push_back(check_name(check));
-    if (is_named(wanted, check.metric, check.of)) named.push_back(&check);
+    known.push_back(name_of(check));
+    if (wanted == check.metric || wanted == name_of(check)) named.push_back(&check);
   }
   if (named.empty()) throw UsageError(unknown_name("check of cell " + cell.slug, wanted, known));
-  const std::string first = fmt::format("{} of {}", check_name(*named.front()), cell.slug);
+  const std::string first = fmt::format("{} of {}", name_of(*named.front()), cell.slug);
   std::erase_if(named, [](const CheckResult* check) { return check->gate != Gate::armed; });
   if (named.empty()) throw UsageError(fmt::format("{} has no armed bound: it decides nothing", first));
   const CheckResult* armed = named.front();
@@ -46,7 +38,7 @@ const CheckResult& failed_check(const CellVerdict& cell, const std::string& want
   }
   if (named.size() > 1) {
     std::vector<std::string> names;
-    for (const CheckResult* check : named) names.push_back(fmt::format("'{}'", check_name(*check)));
+    for (const CheckResult* check : named) names.push_back(fmt::format("'{}'", name_of(*check)));
     throw UsageError(fmt::format("{} failed {} times: name one of {}", wanted, named.size(), fmt::join(names, ", ")));
   }
   return *named.front();
@@ -58,8 +50,8 @@ const CellThreshold& threshold_of(const Cell& cell, const CheckResult& check) {
     return threshold.gate == Gate::armed && threshold.metric == check.metric && threshold.of.text() == check.of;
   });
   if (found == cell.thresholds.end()) {
-    throw UsageError(fmt::format("{} of {} has no bound of its own that another stack could be held to",
-                                 check_name(check), cell.slug));
+    throw UsageError(
+        fmt::format("{} of {} has no bound of its own that another stack could be held to", name_of(check), cell.slug));
   }
   return *found;
 }
@@ -207,7 +199,7 @@ std::vector<PlannedCell> cells_on(const CheckedCell& checked, const std::string&
 }
 
 PointAnswer answer_of(const CheckedCell& checked, const CheckObservation& observation, bool is_of_components) {
-  const SeenCheck& seen = observation.check;
+  const CheckResult& seen = observation.check;
   const bool is_one_torch =
       is_of_components && observation.outcome == Outcome::inconclusive && observation.cell_reason == "same_libraries";
   if (seen.status == CheckStatus::passed && (observation.outcome == Outcome::passed || is_one_torch)) {

@@ -219,7 +219,7 @@ TEST_CASE("another bound, check or workload is another question, and where a bou
 }
 
 TEST_CASE("a value is a ratio where there is one", "[bisect]") {
-  SeenCheck seen;
+  CheckResult seen;
   CHECK(value_text(seen) == "-");
   seen.unit = "bytes";
   seen.measured = 16.0 * (1 << 20);

@@ -5,20 +5,22 @@
 #include "matrix/verdict/check.hpp"
 
 namespace reprobench {
+namespace {
 
-SeenCheck seen_of(const CheckResult& check) {
-  return {check.status,    check.reason, check.sentence,  check.unit,      check.measured,
-          check.reference, check.ratio,  check.ratio_low, check.ratio_high};
+std::string name_of(const std::string& metric, const std::string& of) {
+  return of.empty() ? metric : fmt::format("{} of {}", metric, of);
 }
 
-std::string value_text(const SeenCheck& seen) {
-  if (seen.ratio) return fmt::format("x{:.2f}", *seen.ratio);
-  return seen.measured ? humanised(*seen.measured, seen.unit) : "-";
+}  // namespace
+
+std::string value_text(const CheckResult& check) {
+  if (check.ratio) return fmt::format("x{:.2f}", *check.ratio);
+  return check.measured ? humanised(*check.measured, check.unit) : "-";
 }
 
-std::string name_of(const AskedCheck& asked) {
-  return asked.of.empty() ? asked.metric : fmt::format("{} of {}", asked.metric, asked.of);
-}
+std::string name_of(const CheckResult& check) { return name_of(check.metric, check.of); }
+
+std::string name_of(const AskedCheck& asked) { return name_of(asked.metric, asked.of); }
 
 std::string subject_of(const AskedCheck& asked) { return fmt::format("{} of {}", name_of(asked), asked.slug); }
 

@@ -36,39 +36,10 @@ struct Description<AskedCheck> {
   }
 };
 
-// The check on one stack.
-struct SeenCheck {
-  CheckStatus status = CheckStatus::inconclusive;
-  std::string reason;
-  std::string sentence;
-  std::string unit;
-  std::optional<double> measured;
-  std::optional<double> reference;
-  std::optional<double> ratio;
-  std::optional<double> ratio_low;
-  std::optional<double> ratio_high;
-};
-
-template <>
-struct Description<SeenCheck> {
-  static constexpr About about = About::part("seen_check", "A check as a run of the cell on one stack judged it.");
-  static void fields(auto& field, SeenCheck& seen) {
-    field("status", seen.status);
-    field("reason", seen.reason, "A code.");
-    field("sentence", seen.sentence);
-    field("unit", seen.unit);
-    field("measured", seen.measured);
-    field("reference", seen.reference);
-    field("ratio", seen.ratio);
-    field("ratio_low", seen.ratio_low);
-    field("ratio_high", seen.ratio_high);
-  }
-};
-
-// The check on both sides of a change.
+// The check on both sides of a change, as runs of the cell on these stacks judged it.
 struct CheckChange {
-  SeenCheck before;
-  SeenCheck after;
+  CheckResult before;
+  CheckResult after;
 };
 
 template <>
@@ -80,12 +51,11 @@ struct Description<CheckChange> {
   }
 };
 
-SeenCheck seen_of(const CheckResult& check);
-
 // "x1.85" of a ratio to the reference, else the value: "312.4 MiB"; "-" if there is none.
-std::string value_text(const SeenCheck& seen);
+std::string value_text(const CheckResult& check);
 
 // "memory.peak_anonymous", "comm.latency_p50 of all_reduce 8B"
+std::string name_of(const CheckResult& check);
 std::string name_of(const AskedCheck& asked);
 
 // "memory.peak_anonymous of memory-mlp-torch-2.9.0-cu128-cpu-bf16"
@@ -99,7 +69,7 @@ struct CheckObservation {
   Outcome outcome = Outcome::unfinished;
   std::string cell_reason;
   std::string why;  // the cell's sentence
-  SeenCheck check;
+  CheckResult check;
   Fingerprint fingerprint;
 };
 
