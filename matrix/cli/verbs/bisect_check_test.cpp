@@ -200,7 +200,7 @@ TEST_CASE("a check that cannot be asked again is refused, and nothing is run", "
   refused({"--check", "checks-mlp-t-1.8.0-cqu", "memory.peak_anonymous"}, "did you mean `" + cell + "`?");
   refused({"--check", cell, "memory.peak_anonymuos"}, "did you mean `memory.peak_anonymous`?");
   refused({"--check", cell, "memory.peak_rss"}, "has no armed bound");
-  refused({"--check", cell, "throughput.step_time"}, "did not fail in that run, it is inconclusive");
+  refused({"--check", cell, "throughput.step_time"}, "did not fail in that run (inconclusive): ");
   refused({"--check", cell, "memory.peak_anonymous", "--call", "relu"}, "say one of");
   refused({"--check", cell, "memory.peak_anonymous", "--workload", "mlp"}, "say one of");
   refused({"--check", cell, "memory.peak_anonymous", "--slower", "5"}, "--slower has no --check");

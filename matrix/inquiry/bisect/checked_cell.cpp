@@ -34,7 +34,7 @@ const CheckResult& failed_check(const CellVerdict& cell, const std::string& want
   std::erase_if(named, [](const CheckResult* check) { return check->status != CheckStatus::failed; });
   if (named.empty()) {
     throw UsageError(
-        fmt::format("{} did not fail in that run, it is {}: {}", first, to_string(armed->status), armed->sentence));
+        fmt::format("{} did not fail in that run ({}): {}", first, to_string(armed->status), armed->sentence));
   }
   if (named.size() > 1) {
     std::vector<std::string> names;
