@@ -278,12 +278,13 @@ TEST_CASE("every kind of fault a request may name can be planted", "[worker]") {
   for (const InjectionKind& kind : injection_kinds()) {
     if (kind.name == "process_killed" || kind.name == "process_stopped") continue;  // they end or stop this process
     INFO(kind.name);
-    // Other calls are made where a model has such a module: an mlp has neither a GELU nor attention nor a norm.
-    const std::string_view of_modules[] = {"gelu_constant",   "gelu_written_out", "gelu_bias",    "norm_epsilon",
-                                           "attention_scale", "attention_fused",  "cast_inserted"};
-    const bool is_of_module = std::ranges::find(of_modules, kind.name) != std::end(of_modules);
-    const Model& model = is_of_module ? model_called("gpt2") : mlp();
-    CellRequest request = training_request(model, 2, TraceLevel::tensor);
+    // An mlp has neither a GELU nor attention nor a norm.
+    const std::string_view in_gpt2[] = {"gelu_constant",   "gelu_written_out", "gelu_bias",     "norm_epsilon",
+                                        "attention_scale", "attention_fused",  "cast_inserted", "layer_norm_epsilon",
+                                        "gelu_scale",      "softmax_scale"};
+    const bool is_in_gpt2 = std::ranges::find(in_gpt2, kind.name) != std::end(in_gpt2);
+    const char* const model = is_in_gpt2 ? "gpt2" : kind.name.starts_with("running_") ? "resnet" : "mlp";
+    CellRequest request = training_request(model_called(model), 2, TraceLevel::tensor);
     request.inject = Injection{std::string(kind.name), 2, kind.names_parameter ? "fc2.bias" : "", 1};
     const std::string_view of_settings[] = {
         "offload_stale_parameter", "parameters_kept_whole", "bucket_late", "bucket_order",

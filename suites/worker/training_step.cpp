@@ -86,7 +86,6 @@ void TrainingSteps::forward(std::int64_t round) {
   run_.replay.enter_pass("forward");
   run_.parallelism->forward([&](int replica) { forward_of(replica, round); });
   replicas_.front()->context.check_blocks();
-  run_.fault.check_forward();
 }
 
 void TrainingSteps::forward_of(int replica, std::int64_t round) {
@@ -137,6 +136,7 @@ void TrainingSteps::update(std::int64_t step, StepOutcome& outcome) {
     if (updates && !run_.fault.act(FaultPhase::instead_of_update, step)) run_.state.update(step);
   });
   run_.fault.act(FaultPhase::after_update, step);
+  run_.fault.check_is_met();
   outcome.timer->mark(StepMark::updated);
   if (run_.parallelism->spread_update(run_.guard)) outcome.timer->mark(StepMark::reduced);
 }
@@ -177,6 +177,7 @@ StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
       forward(0);
       backward(0);
       run_.state.apply_update();
+      run_.fault.check_is_met();
     });
   }
   work_->replay();

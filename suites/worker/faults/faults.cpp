@@ -387,8 +387,12 @@ bool Fault::changes(std::string_view kind, std::string_view module) {
   return is_meant;
 }
 
-void Fault::check_forward() const {
-  if (!is_in_model_ || is_met_ || step_ < injection_->step) return;
+void Fault::check_is_met() const {
+  if (!injection_ || step_ < injection_->step) return;
+  if (in_operators_ && !in_operators_->is_met()) {
+    refuse("as it is asked for, the training calls no operator that `" + injection_->kind + "` changes");
+  }
+  if (!is_in_model_ || is_met_) return;
   refuse(injection_->tensor.empty()
              ? "as it is asked for, the model has no module that `" + injection_->kind + "` changes"
              : "`" + injection_->tensor + "` is no module of the model that `" + injection_->kind + "` changes");

@@ -32,9 +32,9 @@ class Fault {
   // Whether the model is to make the calls of that module as `kind` has them, which holds from the fault's step on.
   bool changes(std::string_view kind, std::string_view module);
 
-  // Call it after a forward pass. Throws RunFailure "bad_request" where the model was to make other calls and has no
-  // module that the kind could change. A drill that plants nothing would show a blind detector green.
-  void check_forward() const;
+  // Call it after an update. Throws RunFailure "bad_request" where no module of the model, or no operator that it
+  // calls, is one that the kind changes. A drill that plants nothing would show a blind detector green.
+  void check_is_met() const;
 
   // Null unless the fault sits in operators; those see it from its step on.
   OperatorFault* in_operators() { return in_operators_.get(); }

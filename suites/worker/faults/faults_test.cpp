@@ -138,6 +138,10 @@ TEST_CASE("a drill that has nothing to change is refused from its step on", "[wo
   CHECK_THROWS_WITH(with_other_calls("gpt2", "cast_inserted", "h.9.ln_1", 2),
                     "inject: `h.9.ln_1` is no module of the model that `cast_inserted` changes");
   CHECK_THROWS_AS(with_other_calls("gpt2", "gelu_constant", "h.0.ln_1", 1), RunFailure);
+  const char* const of_operators = GENERATE("layer_norm_epsilon", "gelu_scale", "softmax_scale", "running_momentum");
+  CHECK_THROWS_WITH(
+      with_other_calls("mlp", of_operators, "", 2),
+      "inject: as it is asked for, the training calls no operator that `" + std::string(of_operators) + "` changes");
 }
 
 }  // namespace

@@ -198,6 +198,8 @@ class ReplacedOutputs final : public OperatorFault {
     calls_ = 0;
   }
 
+  bool is_met() const override { return is_met_; }
+
   void started(OperatorCall&) override {}
 
   void ended(OperatorCall& call) override {
@@ -211,6 +213,7 @@ class ReplacedOutputs final : public OperatorFault {
     const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
     const auto values = kind_.replace(call, call.inputs);
     if (!values) return;
+    is_met_ = true;
     for (std::size_t i = 0; i < std::min(values->size(), call.outputs.size()); ++i) {
       overwrite(call.outputs[i], (*values)[i]);
     }
@@ -221,6 +224,7 @@ class ReplacedOutputs final : public OperatorFault {
   const Injection injection_;
   std::int64_t step_ = 0;
   std::int64_t calls_ = 0;
+  bool is_met_ = false;
 };
 
 }  // namespace

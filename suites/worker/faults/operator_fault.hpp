@@ -17,6 +17,9 @@ class OperatorFault : public OperatorListener {
 
   // Counts a step's calls anew.
   virtual void begin_step(std::int64_t step) = 0;
+
+  // Whether a call has been changed so far.
+  virtual bool is_met() const = 0;
 };
 
 }  // namespace reprobench
