@@ -85,8 +85,7 @@ WrittenStep update(const std::string& mark) {
 }
 
 // Which sources are looked at, of an epsilon and a rate that differ: 0 is the first one, 1 the further one.
-std::vector<std::size_t> parts_of(bool first_is_on_substituted, bool further_is_on_substituted,
-                                  bool on_substituted_inputs) {
+std::vector<std::size_t> parts_of(bool first_is_on_substituted, bool further_is_on_substituted, FoundIn found_in) {
   const WrittenStep ours = update("'");
   const WrittenStep theirs = update("");
   const StepDivergence divergence = divergence_of_step(ours.calls, theirs.calls);
@@ -98,24 +97,27 @@ std::vector<std::size_t> parts_of(bool first_is_on_substituted, bool further_is_
   further.call = divergence.sources[1].call;
   further.inputs_agree = divergence.sources[1].inputs_agree;
   further.on_substituted_inputs = further_is_on_substituted;
-  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, on_substituted_inputs);
+  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, found_in);
   std::vector<std::size_t> parts;
   for (const JointSources::Part& part : found.parts) {
-    CHECK(part.joints == std::vector<std::size_t>{0});
+    REQUIRE(part.within.size() == 1);
+    CHECK(part.within[0].place == 0);
     parts.push_back(part.further ? 1 + *part.further : 0);
   }
-  for (const FurtherSource& joint : found.joints) CHECK(joint.on_substituted_inputs == on_substituted_inputs);
+  for (const FurtherSource& joint : found.joints)
+    CHECK(joint.on_substituted_inputs == (found_in != FoundIn::plain_replay));
   return parts;
 }
 
-// The calls on record are those of one replay of the measured side: a source of the other one stands elsewhere in it.
-TEST_CASE("joint sources are made of those that were found in the same replay", "[joint]") {
+// Values that were given may change which calls correspond.
+TEST_CASE("joint sources are made of those that were found in the same kind of replay, or of all", "[joint]") {
   using Parts = std::vector<std::size_t>;
-  CHECK(parts_of(false, false, false) == Parts{0, 1});
-  CHECK(parts_of(false, true, false) == Parts{0});
-  CHECK(parts_of(false, true, true) == Parts{1});
-  CHECK(parts_of(false, false, true).empty());
-  CHECK(parts_of(true, true, false).empty());
+  CHECK(parts_of(false, false, FoundIn::plain_replay) == Parts{0, 1});
+  CHECK(parts_of(false, true, FoundIn::plain_replay) == Parts{0});
+  CHECK(parts_of(false, true, FoundIn::substituted_replay) == Parts{1});
+  CHECK(parts_of(false, false, FoundIn::substituted_replay).empty());
+  CHECK(parts_of(true, true, FoundIn::plain_replay).empty());
+  CHECK(parts_of(false, true, FoundIn::any_replay) == Parts{0, 1});
 }
 
 FurtherSource judged(std::optional<double> forms_apart_rel) {
@@ -134,9 +136,10 @@ TEST_CASE("a part gives way to the smallest joint source in which another place 
   JointSources found;
   found.joints = {judged(1e-8), judged(kJointFormRel), judged(0)};
   found.places_apart = {2, 2, 3};
+  found.alike = {0, 1, 2};
   for (std::size_t i = 0; i < 3; ++i) found.joints[i].region->measured.at.index = 10 + static_cast<std::int64_t>(i);
   SECTION("shared") {
-    found.parts = {{1, {0, 1, 2}}, {2, {1}}};
+    found.parts = {{1, {{0, {}}, {1, {}}, {2, {}}}}, {2, {{1, {}}}}};
     settle(std::move(found), explanation);
     REQUIRE(explanation.further_sources.size() == 3);
     CHECK(explanation.further_sources[0].call->measured.index == 0);
@@ -145,19 +148,48 @@ TEST_CASE("a part gives way to the smallest joint source in which another place 
   }
   SECTION("nothing makes up for it") {
     found.places_apart = {1, 1, 1};
-    found.parts = {{1, {0, 1, 2}}, {2, {1}}};
+    const bool are_calls = GENERATE(true, false);  // a subgraph of one side alone is a place of its own
+    found.parts = {{1, {{0, {}}, {1, {}}, {2, {}}}, are_calls}, {2, {{1, {}}}, are_calls}};
     settle(std::move(found), explanation);
-    CHECK(explanation.further_sources.size() == 4);
+    CHECK(explanation.further_sources.size() == (are_calls ? 4 : 3));
   }
   SECTION("too far apart, or not known in fp64") {
     found.joints[1].budget->forms_apart_rel = GENERATE(std::optional<double>(1.01 * kJointFormRel), std::nullopt);
-    found.parts = {{1, {1}}, {2, {1}}};
+    found.parts = {{1, {{1, {}}}}, {2, {{1, {}}}}};
     settle(std::move(found), explanation);
     CHECK(explanation.further_sources.size() == 4);
   }
+  SECTION("less by far, and not gone") {
+    const auto [part, joint, is_gone] = GENERATE(table<double, double, bool>(
+        {{1e-3, kJointFormRel, true}, {1e-6, 1e-13, false}, {1e-6, 1e-15, true}, {1e-9, 0, true}}));
+    CAPTURE(part, joint);
+    found.joints[1].budget->forms_apart_rel = joint;
+    found.parts = {{1, {{1, {}}}, false, part}};
+    settle(std::move(found), explanation);
+    CHECK(explanation.further_sources[1].region.has_value() == false);
+    CHECK(explanation.further_sources.back().region.has_value() == is_gone);
+  }
+  SECTION("its results go two ways: each of them is within one that makes up for it") {
+    const SourceReader first{true, 4};
+    const SourceReader second{false, 5};
+    const bool are_both_the_same = GENERATE(true, false);
+    if (!are_both_the_same) found.joints[2].budget->forms_apart_rel = 0.5;
+    found.parts = {{1, {{1, {first}}, {2, {second}}}}};
+    settle(std::move(found), explanation);
+    REQUIRE(explanation.further_sources.size() == (are_both_the_same ? 5 : 4));
+    CHECK(explanation.further_sources[1].call->measured.index == (are_both_the_same ? 2 : 1));
+  }
+  SECTION("one that was not judged is told by one that is alike") {
+    found.joints[2].budget.reset();
+    found.alike[2] = GENERATE(std::size_t{1}, std::size_t{2});
+    const bool is_told = found.alike[2] == 1;
+    found.parts = {{1, {{2, {}}}}};
+    settle(std::move(found), explanation);
+    CHECK(explanation.further_sources.back().region.has_value() == is_told);
+  }
   SECTION("the first source is one of them") {
     explanation.call.emplace();
-    found.parts = {{std::nullopt, {2}}, {0, {2}}};
+    found.parts = {{std::nullopt, {{2, {}}}}, {0, {{2, {}}}}};
     settle(std::move(found), explanation);
     CHECK_FALSE(explanation.call);
     CHECK(explanation.region->measured.at.index == 12);

@@ -91,19 +91,23 @@ void SourceReplays::judge_sources() {
   const auto expected_folder = capture_and_judge("tensors", sources, step_of(Side::measured),
                                                  keeps_values ? keeping_values() : step_of(Side::expected));
   if (keeps_values) values_folder_ = expected_folder;
-  join_sources(step_.measured, step_of(Side::measured), false);
+  join_sources("joint", step_.measured, step_of(Side::measured), FoundIn::plain_replay);
 }
 
 // Captured like their parts: `measured` is that side's replay, of which `our_calls` are on record.
-void SourceReplays::join_sources(const std::vector<OperatorRecord>& our_calls, const Replay& measured,
-                                 bool on_substituted_inputs) {
-  JointSources found = joint_sources(result_, our_calls, step_.expected, on_substituted_inputs);
+void SourceReplays::join_sources(const std::string& purpose, const std::vector<OperatorRecord>& our_calls,
+                                 const Replay& measured, FoundIn found_in) {
+  JointSources found = joint_sources(result_, our_calls, step_.expected, found_in);
   std::vector<DifferenceSource*> sources;
-  for (FurtherSource& joint : found.joints) {
-    if (sources.size() < kMostCaptures) sources.push_back(&joint);
+  for (const bool is_first : {true, false}) {  // of those that are alike
+    for (std::size_t i = 0; i < found.joints.size(); ++i) {
+      if ((found.alike[i] == i) != is_first) continue;
+      found.joints[i].no_budget = not_captured(found.joints[i]);
+      if (sources.size() < kMostCaptures) sources.push_back(&found.joints[i]);
+    }
   }
   try {
-    capture_and_judge(on_substituted_inputs ? "joint-behind" : "joint", sources, measured, step_of(Side::expected));
+    capture_and_judge(purpose, sources, measured, step_of(Side::expected));
   } catch (const ReplayFailed& failure) {
     result_.notes.push_back(fmt::format("what calls that differ make together is not known: {}", failure.what()));
     return;
@@ -164,13 +168,26 @@ void SourceReplays::judge_behind(const std::function<bool(const DivergencePoint&
       take_further(std::move(source), true);
     }
     capture_and_judge("behind", sources_to_capture(result_, true, looks_), substituted, step_of(Side::expected));
-    join_sources(our_calls, substituted, true);
+    join_sources("joint-behind", our_calls, substituted, FoundIn::substituted_replay);
+    join_on_own_values(substituted);
     result_.calls_apart = divergence.calls_apart;
     result_.gradient_calls_apart = divergence.gradient_calls_apart;
   } catch (const ReplayFailed& failure) {
     result_.notes.push_back(
         fmt::format("calls that take values which differ already were not all judged: {}", failure.what()));
   }
+}
+
+// Where subgraphs still ask for something else, calls behind them keep their own results. Then two places that make up
+// for each other with such a call in between are within one subgraph.
+void SourceReplays::join_on_own_values(Replay substituted) {
+  if (!has_other_questions(result_)) return;
+  const auto own = calls_behind_one_side(step_.measured, step_.expected);
+  if (own.empty()) return;
+  substituted.substituted_inputs->calls = calls_to_substitute(step_.measured, step_.expected, own).calls;
+  const auto outcome = replays_.run({{"a-own" + what_, measured_.replayed(substituted)}}).front();
+  join_sources("joint-own", operators_left_in(outcome.folder, step_.step, step_.step).of_step(step_.step), substituted,
+               FoundIn::any_replay);
 }
 
 // The measured side's replay of that step, with the values that one of the expected side has kept for it.

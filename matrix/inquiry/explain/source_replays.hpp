@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "matrix/inquiry/comparison.hpp"
+#include "matrix/inquiry/explain/joint_sources.hpp"
 #include "matrix/inquiry/explain/side_captures.hpp"
 #include "matrix/inquiry/explain/substituted_inputs.hpp"
 #include "matrix/numerics/calls/step_divergence.hpp"
@@ -61,7 +62,9 @@ class SourceReplays {
     const std::filesystem::path& folder;
   };
 
-  void join_sources(const std::vector<OperatorRecord>& our_calls, const Replay& measured, bool on_substituted_inputs);
+  void join_sources(const std::string& purpose, const std::vector<OperatorRecord>& our_calls, const Replay& measured,
+                    FoundIn found_in);
+  void join_on_own_values(Replay substituted);
   std::filesystem::path capture_and_judge(const std::string& purpose, const std::vector<DifferenceSource*>& sources,
                                           Replay measured, Replay expected);
   void judge_captured(DifferenceSource& source, std::size_t number, CapturedSide ours, CapturedSide theirs);

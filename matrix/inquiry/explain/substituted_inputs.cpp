@@ -7,6 +7,7 @@
 #include "matrix/base/safetensors.hpp"
 #include "matrix/numerics/calls/joint_subgraph.hpp"
 #include "matrix/numerics/calls/operator_alignment.hpp"
+#include "matrix/numerics/calls/operator_flow.hpp"
 
 namespace reprobench {
 namespace {
@@ -29,6 +30,21 @@ std::int64_t bytes_of(const OperatorTensor& tensor) {
   return bytes;
 }
 
+// Whether the call takes, as it is or through views, what an operator of this side alone made.
+bool takes_of_one_side(const OperatorFlow& flow, std::size_t reader) {
+  return std::ranges::any_of(flow.calls[reader].inputs, [&](const OperatorTensor& input) {
+    const std::size_t maker = flow.maker(reader, input);
+    if (maker >= reader) return false;
+    const bool is_view = std::ranges::none_of(flow.calls[maker].outputs, has_content);
+    if (is_view) return takes_of_one_side(flow, maker);
+    // How an operator of both sides comes to its result is its library's.
+    const std::size_t outermost = flow.outermost_without_partner(maker);
+    const std::size_t caller = flow.parent[outermost];
+    const bool is_of_pair = caller != kNoCall && flow.calls[caller].name.starts_with("aten::");
+    return flow.partner[outermost] == kNoCall && !is_of_pair;
+  });
+}
+
 // Whether it is a call, and the calls at which it stands on the two sides.
 using Place = std::tuple<bool, std::int64_t, std::int64_t>;
 
@@ -40,13 +56,14 @@ Place place_of(const Source& source) {
 
 }  // namespace
 
-SubstitutedCalls calls_to_substitute(std::span<const OperatorRecord> measured,
-                                     std::span<const OperatorRecord> expected) {
+SubstitutedCalls calls_to_substitute(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected,
+                                     const std::set<std::int64_t>& left_alone) {
   SubstitutedCalls given;
   std::set<std::string> needed;
   for (const auto& [i, j] : aligned_calls(measured, expected)) {
     const OperatorRecord& ours = measured[i];
     const OperatorRecord& theirs = expected[j];
+    if (left_alone.contains(ours.index)) continue;
     if (ours.outputs == theirs.outputs && inputs_agree(ours, theirs)) continue;
     SubstitutedOutputs outputs{ours.index, {}};
     for (std::size_t k = 0; k < std::min(ours.outputs.size(), theirs.outputs.size()); ++k) {
@@ -61,6 +78,26 @@ SubstitutedCalls calls_to_substitute(std::span<const OperatorRecord> measured,
     if (gives) given.calls.push_back(std::move(outputs));
   }
   return given;
+}
+
+std::set<std::int64_t> calls_behind_one_side(std::span<const OperatorRecord> measured,
+                                             std::span<const OperatorRecord> expected) {
+  OperatorFlow ours(measured);
+  OperatorFlow theirs(expected);
+  const CallPairs pairs = aligned_calls(measured, expected);
+  for (const auto& [i, j] : pairs) {
+    ours.partner[i] = j;
+    theirs.partner[j] = i;
+  }
+  std::vector<bool> is_behind(measured.size(), false);
+  for (const auto& [i, j] : pairs) is_behind[i] = takes_of_one_side(ours, i) || takes_of_one_side(theirs, j);
+  std::set<std::int64_t> indices;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    std::size_t call = i;
+    while (call != kNoCall && !(is_behind[call] && measured[call].name.starts_with("aten::"))) call = ours.parent[call];
+    if (call != kNoCall) indices.insert(measured[i].index);
+  }
+  return indices;
 }
 
 std::vector<DivergencePoint> not_known_yet(std::vector<DivergencePoint> found, const Explanation& explanation) {

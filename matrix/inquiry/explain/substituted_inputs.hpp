@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,9 +26,14 @@ struct SubstitutedCalls {
 };
 
 // The pairs of calls that take or make different values, with outputs of equal types and shapes. Outputs of types that
-// no replay reads back are not substituted.
-SubstitutedCalls calls_to_substitute(std::span<const OperatorRecord> measured,
-                                     std::span<const OperatorRecord> expected);
+// no replay reads back are not substituted, and neither are those of the measured side's calls that are left alone.
+SubstitutedCalls calls_to_substitute(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected,
+                                     const std::set<std::int64_t>& left_alone = {});
+
+// The measured side's calls, by index, that take what an operator of one side alone made, with all that they call. One
+// side scales what a product takes, and another one what it gives: their products need not make the same.
+std::set<std::int64_t> calls_behind_one_side(std::span<const OperatorRecord> measured,
+                                             std::span<const OperatorRecord> expected);
 
 // Those that are not yet sources of the explanation, or parts of one. Two calls that make up for each other do so only
 // on their own values.

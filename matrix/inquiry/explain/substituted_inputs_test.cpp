@@ -4,6 +4,7 @@
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
 #include "matrix/inquiry/explain/source_diagnosis.hpp"
+#include "matrix/numerics/calls/written_step.hpp"
 
 namespace reprobench {
 namespace {
@@ -194,6 +195,34 @@ TEST_CASE("the pairs that take or make different values are given, and the value
   CHECK(given.calls[2].index == 3);
   CHECK(given.digests == std::vector{std::string(32, 'a'), std::string(32, '9')});
   CHECK(given.bytes == 2 * 2 * 4);
+  const SubstitutedCalls fewer = calls_to_substitute(measured, expected, {2});
+  REQUIRE(fewer.calls.size() == 2);
+  CHECK(fewer.calls[1].index == 3);
+  CHECK(fewer.digests == std::vector{std::string(32, 'a')});
+}
+
+TEST_CASE("calls behind an operator of one side are those that take its result, with all that they call", "[given]") {
+  const auto step = [](bool is_ours) {
+    WrittenStep written;
+    if (is_ours) written.call("aten::mul", {"query"}, {"scaled"});  // 0
+    const std::string taken = is_ours ? "scaled" : "query";
+    written.view("aten::transpose", is_ours ? 0 : -1);  // 1
+    written.calls.back().inputs[0].digest = "";
+    written.caller("aten::matmul", {taken, "key"}, {"scores"}, [&](WrittenStep& inside) {  // 2
+      inside.call("aten::clone", {taken}, {taken + " copy"}).call("aten::bmm", {taken + " copy", "key"}, {"scores"});
+    });
+    written.calls.back().inputs[0].made_by = is_ours ? 1 : 0;
+    written.call("aten::softmax", {"scores"}, {"weights"});  // 5
+    // Another library within an operator of both sides.
+    written.caller("aten::linear", {"weights"}, {"out"}, [&](WrittenStep& inside) {  // 6
+      inside.call(is_ours ? "aten::addmm" : "aten::mkldnn_linear", {"weights"}, {"out"});
+    });
+    written.call("aten::relu", {"out"}, {"active"}).from(0, is_ours ? 7 : 6);
+    return written;
+  };
+  CHECK(calls_behind_one_side(step(true).calls, step(false).calls) == std::set<std::int64_t>{1, 2, 3, 4});
+  CHECK(calls_behind_one_side(step(false).calls, step(true).calls) == std::set<std::int64_t>{0, 1, 2, 3});
+  CHECK(calls_behind_one_side(step(true).calls, step(true).calls).empty());
 }
 
 TEST_CASE("no value of another type or shape is given, and none that is not on record or cannot be read back",

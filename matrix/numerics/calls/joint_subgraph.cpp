@@ -41,12 +41,26 @@ class JointSearch {
 
   std::vector<JointSubgraph> find() const {
     std::vector<JointSubgraph> found;
-    auto end = first_end();
-    for (std::size_t level = 0; level < kMostJointEnds && end; ++level, end = reader_of(*end)) {
-      auto region = ending_in(*end);
-      if (!region || !is_part_of(source_, *region) || is_taken_outside(*region)) continue;
-      const std::size_t constants = other_constants(*region);
-      found.push_back({std::move(*region), constants});
+    const auto end_in = [&](const Pair& end) {
+      auto region = ending_in(end);
+      if (!region || !is_part_of(source_, *region)) return;
+      const std::size_t places = places_apart(*region);
+      auto readers = readers_outside(*region);
+      found.push_back({std::move(*region), places, std::move(readers)});
+    };
+    const auto follow = [&](std::optional<Pair> end) {
+      for (std::size_t level = 0; level < kMostJointEnds && end; ++level, end = reader_of(*end)) {
+        end_in(*end);
+        const Pair last{last_alone(measured_, end->first), last_alone(expected_, end->second)};
+        if (last != *end) end_in(last);
+      }
+    };
+    follow(first_end());
+    for (const SourceReader& reader : readers_outside({})) {
+      const bool is_covered = std::ranges::any_of(found, [&](const JointSubgraph& joint) {
+        return std::ranges::find(joint.not_covered, reader) == joint.not_covered.end();
+      });
+      if (!is_covered) follow(pair_behind(reader));
     }
     return found;
   }
@@ -74,20 +88,56 @@ class JointSearch {
     const auto own = source_.call ? pair_at(source_.call->measured, source_.call->expected)
                                   : pair_at(source_.region->measured.at, source_.region->expected.at);
     if (!own) return std::nullopt;
-    return source_.call && source_.inputs_agree ? reader_of(outermost(*own)) : outermost(*own);
+    // In this replay it may take what one side alone made, though in the one that found it, it took equal values.
+    const bool takes_the_same =
+        source_.call && source_.inputs_agree && inputs_agree(measured_.calls[own->first], expected_.calls[own->second]);
+    return takes_the_same ? reader_of(outermost(*own)) : outermost(*own);
+  }
+
+  // Whether the reader takes what that call made: as it is, through views, or through calls that this side alone makes.
+  static bool takes(const OperatorFlow& flow, std::size_t reader, std::size_t made_by,
+                    std::size_t most = kMostJointCalls) {
+    return std::ranges::any_of(flow.calls[reader].inputs, [&](const OperatorTensor& input) {
+      const std::size_t maker = flow.maker(reader, input);
+      if (maker == kNoCall || maker < made_by || most == 0) return false;
+      const std::size_t between = flow.outermost_without_partner(maker);
+      return maker == made_by || flow.encloses(made_by, maker) ||
+             ((flow.partner[between] == kNoCall || is_view(flow.calls[between])) &&
+              takes(flow, between, made_by, most - 1));
+    });
+  }
+
+  static bool is_view(const OperatorRecord& call) { return std::ranges::none_of(call.outputs, has_content); }
+
+  // From a call on, the last of those that this side alone makes, each of what the one before made.
+  static std::size_t last_alone(const OperatorFlow& flow, std::size_t call) {
+    for (std::size_t later = call + 1; later < flow.calls.size(); ++later) {
+      const bool is_alone = flow.partner[later] == kNoCall && flow.outermost_without_partner(later) == later;
+      if (is_alone && !is_view(flow.calls[later]) && takes(flow, later, call)) call = later;
+    }
+    return call;
   }
 
   // Behind a call of both sides the first one that takes what it made, on both.
   std::optional<Pair> reader_of(const Pair& pair) const {
-    const auto takes = [](const OperatorFlow& flow, std::size_t reader, std::size_t made_by) {
-      return std::ranges::any_of(flow.calls[reader].inputs,
-                                 [&](const OperatorTensor& input) { return flow.maker(reader, input) == made_by; });
-    };
     for (const Pair& later : pairs_) {
-      if (later.first <= pair.first || later.second <= pair.second) continue;
+      if (later.first <= pair.first || later.second <= pair.second || is_view(measured_.calls[later.first])) continue;
       if (takes(measured_, later.first, pair.first) && takes(expected_, later.second, pair.second)) {
         return outermost(later);
       }
+    }
+    return std::nullopt;
+  }
+
+  // The first call that both sides make and that is the reader, or takes what it made.
+  std::optional<Pair> pair_behind(const SourceReader& reader) const {
+    const OperatorFlow& flow = reader.is_measured ? measured_ : expected_;
+    for (const Pair& pair : pairs_) {
+      const std::size_t own = reader.is_measured ? pair.first : pair.second;
+      if (flow.calls[own].index < reader.index || is_view(flow.calls[own])) continue;
+      const auto call = std::ranges::find(flow.calls, reader.index, &OperatorRecord::index);
+      const auto place = static_cast<std::size_t>(call - flow.calls.begin());
+      if (own == place || takes(flow, own, place)) return outermost(pair);
     }
     return std::nullopt;
   }
@@ -107,26 +157,42 @@ class JointSearch {
     return region;
   }
 
-  std::size_t other_constants(const OperatorRegion& region) const {
-    return static_cast<std::size_t>(std::ranges::count_if(pairs_, [&](const Pair& pair) {
+  // Pairs of its calls with other constants, and calls that one side alone makes.
+  std::size_t places_apart(const OperatorRegion& region) const {
+    const auto pairs = std::ranges::count_if(pairs_, [&](const Pair& pair) {
       const OperatorRecord& ours = measured_.calls[pair.first];
       const OperatorRecord& theirs = expected_.calls[pair.second];
       return !same_constants(ours.constants, theirs.constants) && holds_all(region.measured.calls, {ours}) &&
              holds_all(region.expected.calls, {theirs});
-    }));
+    });
+    const auto alone = [](const OperatorFlow& flow, const OperatorSubgraph& subgraph) {
+      std::int64_t count = 0;
+      for (std::size_t i = 0; i < flow.calls.size(); ++i) {
+        count += flow.partner[i] == kNoCall && holds_all(subgraph.calls, {flow.calls[i]}) ? 1 : 0;
+      }
+      return count;
+    };
+    return static_cast<std::size_t>(pairs + alone(measured_, region.measured) + alone(expected_, region.expected));
   }
 
-  bool is_taken_outside(const OperatorRegion& region) const {
-    return is_taken_outside(measured_, calls_of(source_.call, source_.region, true), region.measured) ||
-           is_taken_outside(expected_, calls_of(source_.call, source_.region, false), region.expected);
+  std::vector<SourceReader> readers_outside(const OperatorRegion& region) const {
+    std::vector<SourceReader> readers;
+    const auto add = [&](const OperatorFlow& flow, const OperatorSubgraph& subgraph, bool is_measured) {
+      const auto makers = calls_of(source_.call, source_.region, is_measured);
+      for (const std::int64_t index : readers_outside(flow, makers, subgraph)) readers.push_back({is_measured, index});
+    };
+    add(measured_, region.measured, true);
+    add(expected_, region.expected, false);
+    return readers;
   }
 
-  // By a call that is none of the subgraph and part of none.
-  static bool is_taken_outside(const OperatorFlow& flow, const std::vector<OperatorRecord>& makers,
-                               const OperatorSubgraph& subgraph) {
+  // Calls of the same pass that take what these made, and are none of the subgraph and part of none. A backward pass
+  // takes values of the forward one to make gradients, and these are judged as such.
+  static std::vector<std::int64_t> readers_outside(const OperatorFlow& flow, const std::vector<OperatorRecord>& makers,
+                                                   const OperatorSubgraph& subgraph) {
     std::vector<std::size_t> own;
     for (std::size_t i = 0; i < flow.calls.size(); ++i) {
-      if (holds_all(subgraph.calls, {flow.calls[i]})) own.push_back(i);
+      if (holds_all(subgraph.calls, {flow.calls[i]}) || holds_all(makers, {flow.calls[i]})) own.push_back(i);
     }
     const auto is_inside = [&](std::size_t call) {
       return std::ranges::any_of(own, [&](std::size_t caller) { return flow.encloses(caller, call); });
@@ -137,11 +203,13 @@ class JointSearch {
         return maker != kNoCall && has_content(input) && holds_all(makers, {flow.calls[maker]});
       });
     };
+    std::vector<std::int64_t> readers;
     for (std::size_t i = 0; i < flow.calls.size(); ++i) {
-      const bool ends_it = flow.calls[i].index == subgraph.at.index;
-      if (!ends_it && !is_inside(i) && takes(i)) return true;
+      const bool ends_it = !subgraph.calls.empty() && flow.calls[i].index == subgraph.at.index;
+      const bool is_of_pass = makers.empty() || flow.calls[i].pass == makers.front().pass;
+      if (is_of_pass && !ends_it && !is_inside(i) && takes(i)) readers.push_back(flow.calls[i].index);
     }
-    return false;
+    return readers;
   }
 
   const DivergencePoint& source_;

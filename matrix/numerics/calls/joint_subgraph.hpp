@@ -2,8 +2,8 @@
 // epsilon, and another has folded the correction into both constants. They compute different denominators, and then
 // take steps of different sizes. Each place by itself asks for something else, and the two together ask for the same.
 //
-// A joint subgraph ends later than the place where values diverge, in a call that both sides make. It goes back to
-// values that both sides have.
+// A joint subgraph ends later than the place where values diverge: in a call that both sides make, or where a side's
+// own calls behind such a call end. It goes back to values that both sides have.
 #pragma once
 
 #include <span>
@@ -18,13 +18,23 @@ namespace reprobench {
 inline constexpr std::size_t kMostJointCalls = 24;
 inline constexpr std::size_t kMostJointEnds = 3;
 
-struct JointSubgraph {
-  OperatorRegion region;
-  std::size_t other_constants = 0;  // pairs of its calls whose constants differ
+// A call that takes what a source made: of which side, and its index there.
+struct SourceReader {
+  bool is_measured = false;
+  std::int64_t index = 0;
+
+  bool operator==(const SourceReader&) const = default;
 };
 
-// The smallest first. None if a call outside of all of them takes the output of the source, because that is then no
-// intermediate value.
+struct JointSubgraph {
+  OperatorRegion region;
+  std::size_t places_apart = 0;           // pairs of its calls whose constants differ, and calls of one side alone
+  std::vector<SourceReader> not_covered;  // readers of the source in its own pass that are no part of it
+};
+
+// Those that hold the source, along each way that its results take; along one way the smallest first. For example,
+// attention that scales queries and not scores hands the scaled queries to a product forwards and to another backwards.
+// The source is no intermediate value of them where a reader is covered by none.
 std::vector<JointSubgraph> joint_subgraphs(std::span<const OperatorRecord> measured,
                                            std::span<const OperatorRecord> expected, const DivergencePoint& source);
 

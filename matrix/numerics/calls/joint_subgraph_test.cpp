@@ -78,7 +78,7 @@ TEST_CASE("a value made otherwise and the call that makes up for it are one subg
     const auto joints = joint_subgraphs(ours.calls(), theirs.calls(), source);
     REQUIRE_FALSE(joints.empty());
     const OperatorRegion& widest = joints.back().region;
-    CHECK(joints.back().other_constants == 2);
+    CHECK(joints.back().places_apart == 3);  // two constants and a call
     CHECK(indices(widest.measured) == Indices{1, 2, 3});
     CHECK(indices(widest.expected) == Indices{1, 2});
     CHECK(widest.measured.at.name == "aten::addcdiv_");
@@ -103,7 +103,7 @@ TEST_CASE("calls that make up for each other to the last bit are one subgraph, t
   REQUIRE(divergence.sources.size() == 1);
   const auto joints = joint_subgraphs(ours.calls(), theirs.calls(), divergence.sources[0]);
   REQUIRE(joints.size() == 1);
-  CHECK(joints[0].other_constants == 1);
+  CHECK(joints[0].places_apart == 2);
   CHECK(indices(joints[0].region.measured) == Indices{1, 2});
   CHECK(indices(joints[0].region.expected) == Indices{1});
   CHECK(joints[0].region.measured.at.name == "aten::addcdiv_");
@@ -137,10 +137,10 @@ TEST_CASE("a number that a call hands on to what it calls is its constant, and n
   const auto joints = joint_subgraphs(ours.calls, theirs.calls, divergence.sources.front());
   REQUIRE(joints.size() == 2);
   CHECK(names_of(joints[0].region.measured) == "aten::div, aten::add_");
-  CHECK(joints[0].other_constants == 1);
+  CHECK(joints[0].places_apart == 2);
   CHECK(names_of(joints[1].region.measured) == "aten::div, aten::add_, aten::addcdiv_");
   CHECK(names_of(joints[1].region.expected) == "aten::add_, aten::addcdiv_");
-  CHECK(joints[1].other_constants == 2);
+  CHECK(joints[1].places_apart == 3);
 }
 
 // A root that one side has divided, and a sum of it with a number: of one side, and of the other.
@@ -196,7 +196,7 @@ TEST_CASE("a joint subgraph ends in an operator, not in what that calls", "[join
   const auto joints = joint_subgraphs(ours.calls, theirs.calls, source);
   REQUIRE(joints.size() == 2);
   CHECK(joints[1].region.measured.at.name == "aten::addcdiv_");
-  CHECK(joints[1].other_constants == 2);
+  CHECK(joints[1].places_apart == 3);
 }
 
 TEST_CASE("a pair with equal constants is no other place, although it is part of the subgraph", "[joint]") {
@@ -215,20 +215,96 @@ TEST_CASE("a pair with equal constants is no other place, although it is part of
   REQUIRE(joints.size() == 2);
   CHECK(indices(joints[0].region.measured) == Indices{0, 1});
   CHECK(indices(joints[1].region.measured) == Indices{0, 1, 2});
-  for (const JointSubgraph& joint : joints) CHECK(joint.other_constants == 1);
+  for (const JointSubgraph& joint : joints) CHECK(joint.places_apart == 1);
 }
 
-TEST_CASE("what a call outside of the subgraph takes is no value between its calls", "[joint]") {
+TEST_CASE("a call that took equal values where it was found, and takes others here, ends a subgraph itself",
+          "[joint]") {
+  const Step ours = written_out();
+  const Step theirs = folded();
+  auto source = divergence_of_step(ours.calls(), theirs.calls()).sources.at(1);
+  REQUIRE(source.call);
+  REQUIRE(source.call->measured.name == "aten::addcdiv_");
+  source.inputs_agree = true;
+  const auto joints = joint_subgraphs(ours.calls(), theirs.calls(), source);
+  REQUIRE(joints.size() == 1);
+  CHECK(indices(joints[0].region.measured) == Indices{1, 2, 3});
+}
+
+TEST_CASE("a call outside of the subgraph that takes what the source made is not covered", "[joint]") {
   const bool is_ours = GENERATE(true, false);
   Step ours = written_out();
   Step theirs = folded();
   const auto source = divergence_of_step(ours.calls(), theirs.calls()).sources.at(1);
   REQUIRE(source.call);
-  CHECK(joint_subgraphs(ours.calls(), theirs.calls(), source).size() == 1);
+  const auto inside = joint_subgraphs(ours.calls(), theirs.calls(), source);
+  REQUIRE(inside.size() == 1);
+  CHECK(inside[0].not_covered.empty());
   // The update, by a call that has a partner of its own.
   (is_ours ? ours : theirs).call("aten::norm", "", {is_ours ? "otherwise updated" : "updated"}, "length");
   (is_ours ? theirs : ours).call("aten::norm", "", {"other weight"}, "other length");
-  CHECK(joint_subgraphs(ours.calls(), theirs.calls(), source).empty());
+  const auto joints = joint_subgraphs(ours.calls(), theirs.calls(), source);
+  REQUIRE(joints.size() == 1);
+  CHECK(joints[0].not_covered == std::vector<SourceReader>{{is_ours, is_ours ? 5 : 4}});
+}
+
+// Attention that scales its queries, against one that scales the scores.
+WrittenStep scaled_queries() {
+  WrittenStep step;
+  step.call("aten::mul", {"query"}, {"scaled"}, "0.125");
+  step.call("aten::bmm", {"scaled", "key"}, {"scores'"}).from(0, 0);
+  step.call("aten::softmax", {"scores'"}, {"weights'"}).from(0, 1);
+  return step;
+}
+
+WrittenStep scaled_scores() {
+  WrittenStep step;
+  step.call("aten::bmm", {"query", "key"}, {"raw"});
+  step.call("aten::mul", {"raw"}, {"scores"}, "0.125").from(0, 0);
+  step.call("aten::softmax", {"scores"}, {"weights"}).from(0, 1);
+  return step;
+}
+
+std::vector<JointSubgraph> joints_of_first(const WrittenStep& ours, const WrittenStep& theirs) {
+  const StepDivergence divergence = divergence_of_step(ours.calls, theirs.calls);
+  REQUIRE_FALSE(divergence.sources.empty());
+  REQUIRE(divergence.sources.front().region);
+  CHECK(names_of(divergence.sources.front().region->measured) == "aten::mul");
+  return joint_subgraphs(ours.calls, theirs.calls, divergence.sources.front());
+}
+
+TEST_CASE("what one side makes before a call of both and the other one behind it is one subgraph", "[joint]") {
+  const auto joints = joints_of_first(scaled_queries(), scaled_scores());
+  REQUIRE(joints.size() == 3);  // the product alone, with the other side's scaling, with the softmax
+  CHECK(names_of(joints[0].region.measured) == "aten::mul, aten::bmm");
+  CHECK(names_of(joints[0].region.expected) == "aten::bmm");
+  CHECK(names_of(joints[1].region.measured) == "aten::mul, aten::bmm");
+  CHECK(names_of(joints[1].region.expected) == "aten::bmm, aten::mul");
+  CHECK(joints[1].places_apart == 2);
+  CHECK(joints[1].not_covered.empty());
+  CHECK(names_of(joints[2].region.expected) == "aten::bmm, aten::mul, aten::softmax");
+}
+
+TEST_CASE("each way that a result takes within its pass has a subgraph, the backward pass is judged by itself",
+          "[joint]") {
+  WrittenStep ours = scaled_queries();
+  WrittenStep theirs = scaled_scores();
+  SECTION("another product of the scaled queries") {
+    ours.call("aten::mm", {"scaled", "value"}, {"product'"}).from(0, 0);
+    theirs.call("aten::mm", {"query", "value"}, {"product"});
+    const auto joints = joints_of_first(ours, theirs);
+    REQUIRE(joints.size() == 4);
+    const SourceReader product{true, 3};
+    for (std::size_t i = 0; i < 3; ++i) CHECK(joints[i].not_covered == std::vector{product});
+    CHECK(names_of(joints[3].region.measured) == "aten::mul, aten::mm");
+    CHECK(names_of(joints[3].region.expected) == "aten::mm");
+    CHECK(joints[3].not_covered == std::vector<SourceReader>{{true, 1}});
+  }
+  SECTION("a product of the backward pass") {
+    ours.in("backward", "h.0").call("aten::mm", {"scaled", "gradient"}, {"product'"}).from(0, 0);
+    theirs.in("backward", "h.0").call("aten::mm", {"query", "gradient"}, {"product"});
+    for (const JointSubgraph& joint : joints_of_first(ours, theirs)) CHECK(joint.not_covered.empty());
+  }
 }
 
 TEST_CASE("a subgraph of too many calls, or with a value that differed before the step, is none", "[joint]") {

@@ -14,8 +14,23 @@ using Calls = std::span<const OperatorRecord>;
 // the table of the longest common subsequence takes 50 MB.
 constexpr std::size_t kMostCallsToAlign = 5'000;
 
+// The shapes of the tensors that the call takes.
+std::vector<std::vector<std::int64_t>> shapes_taken(const OperatorRecord& call) {
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const OperatorTensor& input : call.inputs) {
+    if (!input.dtype.empty()) shapes.push_back(input.shape);
+  }
+  return shapes;
+}
+
+// By name and shapes. A product over half of the channels is no partner of one over all of them. A call may take fewer
+// tensors than its partner: no bias, or an optional one that its release does not record.
 bool same_call(const OperatorRecord& a, const OperatorRecord& b) {
   if (a.name != b.name || a.pass != b.pass || a.outputs.size() != b.outputs.size()) return false;
+  const auto ours = shapes_taken(a);
+  const auto theirs = shapes_taken(b);
+  const auto of_both = static_cast<std::ptrdiff_t>(std::min(ours.size(), theirs.size()));
+  if (!std::equal(ours.begin(), ours.begin() + of_both, theirs.begin())) return false;
   return std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(),
                     [](const OperatorTensor& x, const OperatorTensor& y) { return x.shape == y.shape; });
 }
@@ -119,7 +134,7 @@ CallPairs in_one_order(const CallPairs& pairs) {
 
 using Places = std::span<const std::size_t>;
 
-// Longest common subsequence by name and output shapes.
+// Longest common subsequence by name and shapes.
 void add_common_subsequence(const Siblings& calls, Places a, Places b, CallPairs& pairs) {
   a = a.first(std::min(a.size(), kMostCallsToAlign));
   b = b.first(std::min(b.size(), kMostCallsToAlign));

@@ -53,7 +53,7 @@ TEST_CASE("calls without values are matched by name: the same ends, and between 
   }
 }
 
-TEST_CASE("a name alone is not enough: pass, number and shapes of outputs are as well", "[alignment]") {
+TEST_CASE("a name alone is not enough: pass, number and shapes are as well", "[alignment]") {
   const std::vector<OperatorRecord> calls = named("a");
   std::vector<OperatorRecord> other = calls;
   SECTION("the same") {
@@ -63,7 +63,20 @@ TEST_CASE("a name alone is not enough: pass, number and shapes of outputs are as
   SECTION("pass") { other[0].pass = "backward"; }
   SECTION("shape") { other[0].outputs[0].shape = {5}; }
   SECTION("number") { other[0].outputs.push_back(tensor_of("")); }
+  SECTION("shape taken") { other[0].inputs[0].shape = {5}; }
   CHECK(aligned_calls(calls, other).empty());
+}
+
+TEST_CASE("a call may take fewer tensors than its partner, of the same shapes", "[alignment]") {
+  const std::vector<OperatorRecord> calls = named("a");
+  std::vector<OperatorRecord> other = calls;
+  other[0].inputs.push_back(tensor_of(""));  // a bias
+  CHECK(aligned_calls(calls, other).size() == 1);
+  other[0].inputs[0].shape = {5};
+  CHECK(aligned_calls(calls, other).empty());
+  other[0].inputs[0].dtype.clear();  // on record as absent
+  other[0].inputs[1] = calls[0].inputs[0];
+  CHECK(aligned_calls(calls, other).size() == 1);
 }
 
 TEST_CASE("what takes and makes the same values corresponds in whatever order it ran", "[alignment]") {
