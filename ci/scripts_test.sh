@@ -162,7 +162,8 @@ ends 0 "1 questions, 0 false alarms, 0 undecided; 1 settings" ci/false_alarms.sh
   --batches 8 --no-calibrate "$reprobench"
 took "false_alarms.sh"
 
-ends 0 "2 questions, 0 answered wrongly; 0 faults" ci/planted_runs.sh --model mlp --behind isa --fault skip_update "$reprobench"
+ends 0 "2 questions, 0 answered wrongly; 0 faults" ci/planted_runs.sh --model mlp --behind isa --fault none --fault skip_update "$reprobench"
+ends 0 "changes find their places" ci/planted_runs.sh --check
 took "planted_runs.sh"
 
 # The job of a GPU runner where there is no GPU, or none that is asked for.
