@@ -179,6 +179,7 @@ run_stage() { # STAGE LIMIT_S PROGRAM
       done </proc/mounts
       exec 9<"$1" && mount -t tmpfs tmpfs /tmp
       case "$3" in /tmp/*) mkdir -p "$3" && mount --move /mnt "$3" ;; esac
+      export TMPDIR=/tmp # another folder of temporary files is read-only here
       cd /tmp && exec "$0" --abort --durations yes --input-file /dev/fd/9' "$3" "$list" "$build/bin/reprobench" "$PWD" \
       >"$work/log-${list##*/}" 2>&1 </dev/null &
     running+=($!)
