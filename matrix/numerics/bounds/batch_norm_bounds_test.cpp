@@ -118,5 +118,24 @@ TEST_CASE("a batch normalisation by running statistics, or without weights, has 
   }
 }
 
+TEST_CASE("running statistics of an input that is not on record, or has no channels, have no bound", "[local]") {
+  // All that they are made from is there: the old ones, and those of the batch.
+  const auto has_bound = [](std::size_t output, const Shape& shape) {
+    Capture capture("aten::native_batch_norm", kConstants);
+    if (!shape.empty()) capture.single("input.0", shape, {1, -1, 2, 0});
+    const std::string place = std::to_string(output);
+    for (const char* input : {"input.1", "input.2", "input.3", "input.4"}) capture.single(input, {2}, {1, 1});
+    capture.single("output.1", {2}, {0, 1}).single("output.2", {2}, {1, 1});
+    capture.single("output." + place, {2}, {1, 1}).exact("fp64." + place, {2}, {1, 1});
+    return capture.error(output)->of_bound.has_value();
+  };
+  for (const std::size_t output : {3, 4}) {
+    CAPTURE(output);
+    CHECK(has_bound(output, {2, 2}));
+    CHECK_FALSE(has_bound(output, {}));
+    CHECK_FALSE(has_bound(output, {4}));
+  }
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -35,7 +35,8 @@ struct Case {
   Half half;
   Singles q, k, v, g;
 
-  explicit Case(const Half& of) : half(of), q(held(1)), k(held(2)), v(held(3)), g(held(4)) {}
+  explicit Case(const Half& of, unsigned seed = 1)
+      : half(of), q(held(seed)), k(held(seed + 1)), v(held(seed + 2)), g(held(seed + 3)) {}
 
  private:
   Singles held(unsigned seed) const {
@@ -127,8 +128,10 @@ void add_gradients(const Case& of, const Kernel& kernel, const Made<float>& forw
   }
 }
 
-Capture with_inputs(const char* name, const Case& of) {
-  const Shape shape{1, 1, kQueries, kWidth};
+constexpr std::int64_t kLength = kQueries;
+const Shape kOneHead{1, 1, kLength, kWidth};
+
+Capture with_inputs(const char* name, const Case& of, const Shape& shape = kOneHead) {
   const bool is_backward = name == kBackward;
   Capture capture(name, kCausal);
   if (is_backward) capture.halves(of.half.dtype, "input.0", shape, as<double>(of.g));
@@ -155,18 +158,25 @@ double share_of_log_sum(const Case& of, const Kernel& kernel) {
       .of_bound(1);
 }
 
-Exact shares_backward(const Case& of, const Kernel& kernel) {
-  const Made<float> forward = attention<float>(of, {});
+// What a backward pass takes of the forward one, and makes.
+struct BackwardPass {
+  Made<float> forward, made;
   Made<double> exact;
-  Made<float> made;
-  add_gradients(of, {}, forward, exact);
-  add_gradients(of, kernel, forward, made);
-  const Shape shape{1, 1, kQueries, kWidth};
-  Capture capture = with_inputs(kBackward, of);
-  capture.halves(of.half.dtype, "input.4", shape, as<double>(forward.o));
-  capture.single("input.5", {1, 1, kQueries}, forward.log_sum);
-  const Exact* exacts[] = {&exact.dq, &exact.dk, &exact.dv};
-  const Singles* singles[] = {&made.dq, &made.dk, &made.dv};
+};
+
+BackwardPass backward_pass(const Case& of, const Kernel& kernel) {
+  BackwardPass pass{attention<float>(of, {}), {}, {}};
+  add_gradients(of, {}, pass.forward, pass.exact);
+  add_gradients(of, kernel, pass.forward, pass.made);
+  return pass;
+}
+
+Exact shares_backward(const Case& of, const BackwardPass& pass, const Shape& shape = kOneHead) {
+  Capture capture = with_inputs(kBackward, of, shape);
+  capture.halves(of.half.dtype, "input.4", shape, as<double>(pass.forward.o));
+  capture.single("input.5", {shape[0], shape[1], shape[2]}, pass.forward.log_sum);
+  const Exact* exacts[] = {&pass.exact.dq, &pass.exact.dk, &pass.exact.dv};
+  const Singles* singles[] = {&pass.made.dq, &pass.made.dk, &pass.made.dv};
   Exact shares;
   for (std::size_t output = 0; output < 3; ++output) {
     const std::string place = std::to_string(output);
@@ -176,6 +186,8 @@ Exact shares_backward(const Case& of, const Kernel& kernel) {
   }
   return shares;
 }
+
+Exact shares_backward(const Case& of, const Kernel& kernel) { return shares_backward(of, backward_pass(of, kernel)); }
 
 TEST_CASE("attention in 16 bits stays within its bound with weights that are stored, and without",
           "[local][attention]") {
@@ -235,6 +247,35 @@ TEST_CASE("gradients of attention in 16 bits leave their bounds with a defect", 
   CHECK((shares[0] > 1) == of_dq);
   CHECK((shares[1] > 1) == of_dk);
   CHECK((shares[2] > 1) == of_dv);
+}
+
+template <class T>
+void append(std::vector<T>& all, const std::vector<T>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+TEST_CASE("each head of each sample of a batch has the bound that it has alone", "[local][attention]") {
+  // Two samples of two heads. The gradients of one head are off by more than those of all others, so it gives the
+  // share.
+  const unsigned farthest = GENERATE(0U, 1U, 2U, 3U);
+  CAPTURE(farthest);
+  const Shape shape{2, 2, kLength, kWidth};
+  Case all(kBf16);
+  for (Singles* values : {&all.q, &all.k, &all.v, &all.g}) values->clear();
+  BackwardPass passes;
+  Exact alone;
+  for (unsigned head = 0; head < 4; ++head) {
+    const Case of(kBf16, 1 + 4 * head);
+    const BackwardPass pass = backward_pass(of, {.without_key = head == farthest ? 40 : kNever});
+    if (head == farthest) alone = shares_backward(of, pass);
+    append(all.q, of.q), append(all.k, of.k), append(all.v, of.v), append(all.g, of.g);
+    append(passes.forward.o, pass.forward.o), append(passes.forward.log_sum, pass.forward.log_sum);
+    append(passes.made.dq, pass.made.dq), append(passes.made.dk, pass.made.dk), append(passes.made.dv, pass.made.dv);
+    append(passes.exact.dq, pass.exact.dq), append(passes.exact.dk, pass.exact.dk);
+    append(passes.exact.dv, pass.exact.dv);
+  }
+  const Exact together = shares_backward(all, passes, shape);
+  for (std::size_t output = 0; output < 3; ++output) CHECK(together[output] == Approx(alone[output]));
 }
 
 TEST_CASE("one key and one query in 16 bits have the roundings of what is stored", "[local][attention]") {
