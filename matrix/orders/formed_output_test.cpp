@@ -210,7 +210,7 @@ TEST_CASE("what is no softmax over rows, and no batch norm of a training, says s
   const char* const kNoSoftmax = "it is called in a way that is not known to be a softmax over rows in fp32";
   for (const char* call :
        {"_softmax(f32[6, 37], 0, false)", "_softmax(bf16[6, 37], 1, false)", "_softmax(f32[0, 37], 1, false)",
-        "_softmax(f32[6, 37], 1)", "_softmax(f32[6, 37], dim=1, half_to_float=false)",
+        "_softmax(f32[6, 37], 1)", "_softmax(f32[6, 37], dim=1, half_to_float=false)", "_softmax(f32[], -1, false)",
         "_softmax_backward_data(f32[2, 3], f32[2, 4], 1, 6)", "_softmax_backward_data(f32[2, 3], bf16[2, 3], 1, 6)"}) {
     CAPTURE(call);
     CHECK(why_none(call) == kNoSoftmax);

@@ -36,6 +36,7 @@ TEST_CASE("a bias has no factor, and a mean divides in one of two ways", "[order
   CHECK(sum_in("(0..2)", {1, 2, 2}, {}, -1, SumEnd::divided, 3) == 5.0F / 3.0F);
   CHECK(sum_in("(0..2)", {1, 2, 2}, {}, -1, SumEnd::times_reciprocal, 3) == 5.0F * (1.0F / 3.0F));
   CHECK(5.0F / 3.0F != 5.0F * (1.0F / 3.0F));
+  CHECK(sum_in("(0..2)", {1, 2, 2}, {}, -1, SumEnd::as_it_is, 3) == 5);
 }
 
 // `orders_test "*for the sum in its order*" -s` shows the table of suites/orders.md.
