@@ -52,6 +52,46 @@ TEST_CASE("columns stand by release, rows by the list, each against the run's re
   CHECK(atlas.planted.empty());
 }
 
+// Beside these stack-c, 2.11.0, with the bits of stack-b.
+RunRecord sample_of_three() {
+  RunRecord run = sample_atlas();
+  run.plan.cells.push_back(run.plan.cells[1]);
+  run.cells.push_back(run.cells[1]);
+  Cell& cell = run.plan.cells.back().cell;
+  cell.request.stack = cell.coordinates["stack"] = "stack-c";
+  cell.request.cell_id = run.cells.back().cell_id = "cccc";
+  cell.slug = "suite-mlp-stack-c";
+  run.plan.declared["stack-c"]["torch"] = "2.11.0+cu128";
+  return run;
+}
+
+TEST_CASE("columns before and behind the reference stand against it, and not against each other", "[verdict]") {
+  const OperatorAtlas atlas = operator_atlas(sample_of_three()).value();
+  REQUIRE(atlas.columns.size() == 3);
+  CHECK(atlas.columns[2].release == "2.11.0");
+  const std::vector<CallComparison>& second_call = atlas.rows[1].by_column;
+  for (const std::size_t other : {0, 2}) {
+    CHECK(reference_of(atlas, other) == 1U);
+    CHECK(second_call[other].word == CallWord::rounding);
+  }
+  CHECK_FALSE(reference_of(atlas, 1));
+  CHECK(second_call[1].word == CallWord::equal);
+}
+
+TEST_CASE("beside a cell that was named its reference alone stays, wherever it stands", "[verdict]") {
+  const auto [reference, cell, columns, place] = GENERATE(table<std::string, std::string, std::string, std::size_t>(
+      {{"", "suite-mlp-stack-c", "2.10.0 2.11.0 ", 0},
+       {"", "suite-mlp-stack-b", "2.9.0 2.10.0 ", 1},
+       {"2.11.0", "suite-mlp-stack-a", "2.10.0 2.11.0 ", 1}}));
+  CAPTURE(reference, cell);
+  const OperatorAtlas atlas = operator_atlas(sample_of_three(), reference, cell).value();
+  std::string names;
+  for (const AtlasColumn& column : atlas.columns) names += column.release + " ";
+  CHECK(names == columns);
+  CHECK(atlas.reference == place);
+  CHECK(atlas.rows[1].by_column[1 - place].word == CallWord::rounding);
+}
+
 TEST_CASE("another column may be the reference, by release or stack; a name that none has is refused", "[verdict]") {
   CHECK(operator_atlas(sample_atlas(), "2.9.0")->reference == 0);
   CHECK(operator_atlas(sample_atlas(), "stack-b")->reference == 0);

@@ -61,6 +61,16 @@ TEST_CASE("a share of the GEMM peak is the formula's operations by the median st
   CHECK(share.finding == "0.02 GFLOP a step (a convention) at 20 GFLOP/s of 50 GFLOP/s, fp32 product of 256x256x256");
 }
 
+TEST_CASE("rates from a thousand GFLOP/s on are said in TFLOP/s, and smaller ones in GFLOP/s", "[verdict]") {
+  const auto [flops, peak, text] = GENERATE(table<std::int64_t, double, std::string>(
+      {{2'000'000'000, 19.5, "2 GFLOP a step (a convention) at 2 TFLOP/s of 19.5 TFLOP/s"},
+       {999'000'000, 1, "0.999 GFLOP a step (a convention) at 999 GFLOP/s of 1 TFLOP/s"}}));
+  AttemptRecord attempt = training();
+  attempt.lead().result->model_flops->flops_per_step = flops;
+  attempt.lead().result->measurements = {product("64x64x64", {peak, peak, peak})};
+  CHECK(gemm_peak_share(attempt, {}).finding == text + ", fp32 product of 64x64x64");
+}
+
 TEST_CASE("steps of the warm-up are none of those that a share is of", "[verdict]") {
   AttemptRecord attempt = training();
   for (int i = 0; i < 10; ++i) attempt.lead().trace->steps[static_cast<std::size_t>(i)].step_time_ns = 50'000'000;

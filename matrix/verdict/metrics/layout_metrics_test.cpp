@@ -104,6 +104,23 @@ TEST_CASE("what ranks share out is asked of the rank that holds it", "[verdict][
   }
 }
 
+TEST_CASE("a gradient of one micro-batch is its rank's own, in whatever way the sums are shared out",
+          "[verdict][ranks]") {
+  const CellEvidence alone = alone_with_final_state();
+  const char* stage = GENERATE("0", "1", "2", "3");
+  CellEvidence cell = stage[0] == '0' ? two_ranks() : sharing(stage);
+  // Each rank's own part is another one.
+  tensor_of(cell, 1, 1, TensorRole::parameter_gradient, "w#1").digest = "part";
+  CHECK(differing_ranks_of_training(cell, nullptr).value == 0);
+  if (stage[0] != '0') {
+    CHECK(differing_from_one_rank(cell, &alone).statement == "differs from on-1 in 1 of 3 steps, first on rank 1");
+  }
+  // Every rank has as many of its own, and a rank that lacks one recorded something else.
+  std::erase_if(cell.repeats[0].ranks[1].trace->tensors[1].tensors,
+                [](const TensorRecord& one) { return one.name == "w#1"; });
+  CHECK(missing_of(cell) == "repeat 0: rank 1 recorded other tensors than rank 0 of step 2");
+}
+
 TEST_CASE("a tensor that several ranks hold pieces of accuses none of them alone", "[verdict][ranks]") {
   CellEvidence cell = two_ranks();
   for (RankRecord& rank : cell.repeats[0].ranks) rank.result->knobs_resolved["zero_stage"] = "1";
