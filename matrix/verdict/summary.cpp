@@ -66,7 +66,6 @@ struct AxisValue {
   int passed = 0;
   int ran = 0;
   int left_out = 0;
-  int cells = 0;
 };
 
 // In plan order. Cells of a merged run count for the class of device they ran on.
@@ -78,7 +77,6 @@ std::vector<AxisValue> values_of(const RunVerdict& verdict, const std::string& a
     auto found =
         std::find_if(values.begin(), values.end(), [&](const AxisValue& value) { return value.name == at->second; });
     if (found == values.end()) found = values.insert(values.end(), AxisValue{at->second});
-    ++found->cells;
     found->ran += never_ran(cell) ? 0 : 1;
     found->passed += cell.outcome == Outcome::passed ? 1 : 0;
     found->left_out += is_deselected(cell) ? 1 : 0;

@@ -58,7 +58,7 @@ TEST_CASE("what the matrix excludes, and attempts that were made again, are said
   run.plan.excluded = 1;
   CHECK_THAT(judge(run).sentence, Catch::EndsWith("; the matrix excludes 1 cell"));
   CHECK(judge(run).excluded == 1);
-  run.plan.excluded = 12;
+  run.plan.excluded = 2;
   const auto again = [&](int repeat, int attempt, AttemptEnd end) {
     AttemptRecord lost = sample::attempt(repeat, 300'000);
     lost.attempt = attempt;
@@ -67,7 +67,7 @@ TEST_CASE("what the matrix excludes, and attempts that were made again, are said
   };
   candidate(run).attempts[1].attempt = 1;
   again(1, 0, AttemptEnd::lost);
-  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; the matrix excludes 12 cells; 1 attempt was made again (1 lost)"));
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; the matrix excludes 2 cells; 1 attempt was made again (1 lost)"));
   candidate(run).attempts[2].attempt = 2;
   again(2, 0, AttemptEnd::lost);
   again(2, 1, AttemptEnd::launch);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/inquiry/explain/joint_sources.hpp"
 #include "matrix/inquiry/explain/known_calls.hpp"
 #include "matrix/inquiry/explain/replay_files.hpp"
 #include "matrix/inquiry/explain/source_diagnosis.hpp"
@@ -39,7 +40,9 @@ class StepFromState {
   LaterStep judge() {
     const StepDivergence divergence = replay();
     sources_.judge_sources();
-    if (behind_) sources_.judge_behind([&](const DivergencePoint& source) { return known_.knows(source); });
+    // Another place may make up for what asks for something else, and values that differ already hide it.
+    if (behind_ || has_other_questions(found_))
+      sources_.judge_behind([&](const DivergencePoint& source) { return known_.knows(source); });
     const auto from_outside = sources_.from_outside().value_or(divergence.from_outside);
     if (!from_outside.empty()) {
       const OperatorRecord& reader = from_outside.front();

@@ -58,6 +58,23 @@ TEST_CASE("another constant from a later step on is another computation", "[late
   CHECK(has(found.diagnosis->sentence, "the constants of aten::lerp_ differ: 2 against 1"));
 }
 
+// fc2's update takes half of twice the moment, which is rounded otherwise besides.
+TEST_CASE("two places that make up for each other from a later step on are rounding, and half as well are not",
+          "[later]") {
+  const double factor = GENERATE(1.0, 1 + 0x1p-20);
+  ScriptedReplays replays;
+  const std::vector<Deviation> deviations = {
+      {"optimizer fc2.weight aten::lerp_", 1, kForever, 0},
+      {"doubled fc2.weight", 3, kForever, 0, times(factor)},
+      {"constants optimizer fc2.weight aten::addcdiv_", 3, kForever, 0, becomes(0.05)}};
+  const auto comparison = compared_later(replays, deviations);
+  const Explanation& found = *comparison.explanation;
+  REQUIRE_FALSE(found.later_steps.empty());
+  const bool is_the_same = factor == 1;
+  CAPTURE(found.diagnosis->sentence);
+  CHECK(found.diagnosis->word == (is_the_same ? ExplainedWord::rounding : ExplainedWord::another_computation));
+}
+
 TEST_CASE("a state that something changes between operators of a later step is another computation", "[later]") {
   ScriptedReplays replays;
   const auto comparison = compared_later(replays, {{"parameter fc2.weight", 6, 6, 1, times(-1)}});

@@ -261,6 +261,24 @@ TEST_CASE("a named cell stands against its partner alone, and two that were name
   CHECK(words_of(operator_atlas(AtlasSide{ours, "aaaa"}, AtlasSide{ours, "bbbb"}).value(), 0) == kAllEqual);
 }
 
+TEST_CASE("cells that were named are partners whatever they differ in, and one that is not there is nobody's",
+          "[verdict]") {
+  const RunRecord ours = run_called("ours");
+  RunRecord theirs = run_called("theirs");
+  theirs.plan.cells[1].cell.coordinates["threads"] = request_of(theirs, 1).knobs["threads"] = "2";
+  const auto named = operator_atlas(AtlasSide{ours, "aaaa"}, AtlasSide{theirs, "bbbb"}).value();
+  CHECK(named.columns.at(0).against == 1U);
+  CHECK(words_of(named, 0) == kAllEqual);
+  for (const bool is_ours : {true, false}) {
+    const auto alone =
+        operator_atlas(AtlasSide{ours, is_ours ? "aaaa" : "no such cell"}, AtlasSide{theirs, is_ours ? "cccc" : "bbbb"})
+            .value();
+    REQUIRE(alone.columns.size() == 1);
+    CHECK(alone.columns[0].not_compared == "no cell of the other run is its partner");
+    CHECK(words_of(alone, 0) == kAllUnknown);
+  }
+}
+
 TEST_CASE("faults of either run make the comparison a drill", "[verdict]") {
   RunRecord ours = run_called("ours");
   RunRecord theirs = run_called("theirs");

@@ -76,6 +76,10 @@ TEST_CASE("columns before and behind the reference stand against it, and not aga
   }
   CHECK_FALSE(reference_of(atlas, 1));
   CHECK(second_call[1].word == CallWord::equal);
+  const OperatorAtlas by_name = operator_atlas(sample_of_three(), "2.9.0").value();
+  CHECK(reference_of(by_name, 2) == 0U);
+  CHECK(by_name.rows[1].by_column[1].word == CallWord::rounding);
+  CHECK(by_name.rows[1].by_column[2].word == CallWord::equal);
 }
 
 TEST_CASE("beside a cell that was named its reference alone stays, wherever it stands", "[verdict]") {
