@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "kernels/device/emulated_device.hpp"
 #include "kernels/philox/philox_kernels.hpp"
 
@@ -12,16 +13,6 @@ namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
-
-class CacheFolder {
- public:
-  CacheFolder() : path_(fs::temp_directory_path() / ("cubin_cache_test." + std::to_string(getpid()))) {}
-  ~CacheFolder() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 constexpr KernelHeader kHeader[] = {{"kernels/a.hpp", "// one"}};
 constexpr KernelHeader kOtherHeader[] = {{"kernels/a.hpp", "// two"}};
@@ -35,17 +26,17 @@ std::string read_text(const fs::path& file) {
 void write_text(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
 
 TEST_CASE("a kernel is compiled once, and read from the cache after that", "[device]") {
-  const CacheFolder folder;
+  const TemporaryFolder folder;
   const Nvrtc nvrtc(REPROBENCH_FAKE_NVRTC_LIBRARY);
   const int before = EmulatedDevice::compilations();
-  const CachedCubin first = CubinCache(folder.path()).get(nvrtc, kSource, 90);
-  const CachedCubin second = CubinCache(folder.path()).get(nvrtc, kSource, 90);
+  const CachedCubin first = CubinCache(folder.path).get(nvrtc, kSource, 90);
+  const CachedCubin second = CubinCache(folder.path).get(nvrtc, kSource, 90);
   CHECK(first.outcome == CacheOutcome::compiled);
   CHECK(first.not_stored.empty());
   CHECK(second.outcome == CacheOutcome::hit);
   CHECK(second.cubin == first.cubin);
   CHECK(EmulatedDevice::compilations() == before + 1);
-  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);  // nothing temporary is left
+  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);  // nothing temporary is left
 }
 
 TEST_CASE("architecture, source and headers each have entries of their own", "[device]") {
@@ -60,8 +51,8 @@ TEST_CASE("architecture, source and headers each have entries of their own", "[d
 }
 
 TEST_CASE("a truncated, altered, empty or foreign entry is compiled again and replaced", "[device]") {
-  const CacheFolder folder;
-  const CubinCache cache(folder.path());
+  const TemporaryFolder folder;
+  const CubinCache cache(folder.path);
   const Nvrtc nvrtc(REPROBENCH_FAKE_NVRTC_LIBRARY);
   const std::string cubin = cache.get(nvrtc, kSource, 90).cubin;
   const fs::path entry = cache.entry_path(nvrtc, kSource, 90);
@@ -87,19 +78,19 @@ TEST_CASE("a truncated, altered, empty or foreign entry is compiled again and re
 }
 
 TEST_CASE("a folder that cannot be written costs compilations, and the reason is told", "[device]") {
-  const CacheFolder folder;
-  write_text(folder.path(), "a file where the folder should be");
+  const TemporaryFolder folder;
+  write_text(folder.path / "file", "a file where the folder should be");
   const Nvrtc nvrtc(REPROBENCH_FAKE_NVRTC_LIBRARY);
-  const CachedCubin result = CubinCache(folder.path() / "cubins").get(nvrtc, kSource, 90);
+  const CachedCubin result = CubinCache(folder.path / "file" / "cubins").get(nvrtc, kSource, 90);
   CHECK(result.outcome == CacheOutcome::compiled);
   CHECK_FALSE(result.cubin.empty());
   CHECK_FALSE(result.not_stored.empty());
 }
 
 TEST_CASE("a device loads a module once and tells where it came from", "[device]") {
-  const CacheFolder folder;
+  const TemporaryFolder folder;
   for (const CacheOutcome outcome : {CacheOutcome::compiled, CacheOutcome::hit}) {
-    EmulatedDevice device("compute=87", folder.path().string());
+    EmulatedDevice device("compute=87", folder.path.string());
     device.kernels().resident_blocks<PhiloxBits>();
     device.kernels().resident_blocks<PhiloxBell>();
     const auto loaded = device.kernels().loaded();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
@@ -13,14 +14,14 @@ namespace {
 // A machine of files.
 struct PretendedMachine {
   PretendedMachine() { write("proc/meminfo", "MemTotal: 9000 kB\nMemFree: 10 kB\nMemAvailable: 8000 kB\n"); }
-  ~PretendedMachine() { std::filesystem::remove_all(root); }
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
   }
   std::int64_t available() const { return available_memory_below(root); }
 
-  std::filesystem::path root = std::filesystem::temp_directory_path() / ("machine-" + std::to_string(getpid()));
+  TemporaryFolder folder;
+  std::filesystem::path root = folder.path;
 };
 
 TEST_CASE("what is available is what the kernel says, where no control group has a limit", "[contract]") {

@@ -4,16 +4,11 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 using namespace reprobench;
 
 namespace {
-
-std::filesystem::path scratch_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "elf-test.XXXXXX").string();
-  REQUIRE(mkdtemp(name.data()) != nullptr);
-  return name;
-}
 
 // A shared library without content, as the linker makes it.
 void link_library(const std::filesystem::path& path, const std::string& options) {
@@ -24,7 +19,8 @@ void link_library(const std::filesystem::path& path, const std::string& options)
 }  // namespace
 
 TEST_CASE("a library's build id, names and search folders are read from its file", "[contract]") {
-  const std::filesystem::path folder = scratch_folder();
+  const TemporaryFolder place;
+  const std::filesystem::path folder = place.path;
   link_library(folder / "libneeded.so", "-Wl,-soname,libneeded.so.3");
   const std::string needs = "-Wl,--no-as-needed '" + (folder / "libneeded.so").string() + "'";
   link_library(folder / "liba.so",
@@ -52,7 +48,8 @@ TEST_CASE("a library's build id, names and search folders are read from its file
 }
 
 TEST_CASE("what is no library, or only the beginning of one, is none", "[contract]") {
-  const std::filesystem::path folder = scratch_folder();
+  const TemporaryFolder place;
+  const std::filesystem::path folder = place.path;
   std::ofstream(folder / "text.so") << "not an object";
   CHECK_FALSE(read_elf_library(folder / "text.so"));
   CHECK_FALSE(read_elf_library(folder / "absent.so"));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/base/write_fully.hpp"
 
 namespace reprobench {
@@ -17,22 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PendingScene {
-  PendingScene() {
-    std::string name = (fs::temp_directory_path() / "reprobench-pending-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    folder = name;
-  }
-  ~PendingScene() { fs::remove_all(folder); }
-  PendingScene(const PendingScene&) = delete;
-  PendingScene& operator=(const PendingScene&) = delete;
-
   std::string text() const {
     std::ifstream in(folder / "file");
     return {std::istreambuf_iterator<char>(in), {}};
   }
   std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); }
 
-  fs::path folder;
+  TemporaryFolder place;
+  fs::path folder = place.path;
 };
 
 TEST_CASE("a file is under its name when it is published, and only then", "[contract]") {

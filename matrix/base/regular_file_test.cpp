@@ -2,27 +2,18 @@
 
 #include <fstream>
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct FilePlace {
-  FilePlace() {
-    std::string name = (fs::temp_directory_path() / "reprobench-contract-XXXXXX").string();
-    path = mkdtemp(name.data());
-  }
-  ~FilePlace() { fs::remove_all(path); }
-  fs::path path;
-};
-
 TEST_CASE("#41: what is no regular file, or is larger than its kind may be, is named and not read", "[contract]") {
-  const FilePlace folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.path / "file") << "12345";
   CHECK(read_regular_file(folder.path / "file", 5).text == "12345");
   CHECK(read_regular_file(folder.path / "file", 5).problem.empty());
@@ -40,7 +31,7 @@ TEST_CASE("#41: what is no regular file, or is larger than its kind may be, is n
 }
 
 TEST_CASE("#41: a link is followed or refused as the caller says", "[contract]") {
-  const FilePlace folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.path / "file") << "12345";
   fs::create_symlink(folder.path / "file", folder.path / "link");
   fs::create_symlink(folder.path / "link to itself", folder.path / "link to itself");

@@ -7,6 +7,8 @@
 #include <system_error>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
+#include "ci/thrown.hpp"
 
 namespace reprobench {
 namespace {
@@ -14,16 +16,9 @@ namespace {
 const std::filesystem::path kGolden = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "matrix/contract/testdata";
 
 struct WriterScene {
-  WriterScene() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "reprobench-safetensors-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    folder = pattern;
-    file = folder / "state.safetensors";
-  }
-  ~WriterScene() { std::filesystem::remove_all(folder); }
-
-  std::filesystem::path folder;
-  std::filesystem::path file;
+  TemporaryFolder place;
+  std::filesystem::path folder = place.path;
+  std::filesystem::path file = folder / "state.safetensors";
 };
 
 std::string content_of(const std::filesystem::path& path) {
@@ -42,12 +37,7 @@ std::string file_with(const std::string& header, std::size_t data_bytes) {
 }
 
 std::string problem_of(const std::string& file) {
-  try {
-    parse_text(file);
-  } catch (const ContractError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<ContractError>([&] { parse_text(file); });
 }
 
 // A tensor of every type, an empty one and a scalar; element i of tensor t has the bytes t, t + 1, ...
@@ -130,7 +120,7 @@ TEST_CASE("a file without tensors is a file", "[contract]") {
 
 TEST_CASE("a file cut anywhere is named as cut, with the byte where it ends", "[contract]") {
   const std::string file = content_of(kGolden / "written_here.safetensors");
-  REQUIRE(problem_of(file).empty());
+  REQUIRE(problem_of(file) == "nothing was thrown");
   for (std::size_t length = 0; length < file.size(); ++length) {
     const std::string problem = problem_of(file.substr(0, length));
     REQUIRE(problem.rfind("w.safetensors: byte " + std::to_string(length) + ": the file is cut", 0) == 0);
@@ -157,7 +147,7 @@ TEST_CASE("a header with a changed byte never reads as something outside the fil
 
 TEST_CASE("each broken header is refused with one sentence", "[contract]") {
   const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
-  CHECK(problem_of(file_with("{" + a + "}", 8)).empty());
+  CHECK(problem_of(file_with("{" + a + "}", 8)) == "nothing was thrown");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {file_with("[1]", 0), "byte 8: the header is not a JSON object"},
       {file_with("{\"a\":", 0), "byte 13: the header is not JSON"},

@@ -45,7 +45,7 @@ TEST_CASE("an archive is unpacked once, and its root is held against it ever aft
   text.back() ^= 1;
   fs::remove(source);
   written_file(source, text);
-  CHECK_THAT(test::message_of<ProvisionError>([&] { images.make_stack(image); }),
+  CHECK_THAT(message_of<ProvisionError>([&] { images.make_stack(image); }),
              Contains(spec.root + " is no longer what was unpacked of " + archive + "; remove "));
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("a verdict on two images is refused for a matrix of other stacks or an
     plan.matrix_file = "m.yaml";
     plan.images = {{"candidate", {}}, {"reference", {}}};
     plan.cells = cells;
-    return test::message_of<UsageError>([&] { require_pair_of_images(plan); });
+    return message_of<UsageError>([&] { require_pair_of_images(plan); });
   };
   const PlannedCell reference = planned("r", "reference", std::nullopt, false);
   Plan whole;

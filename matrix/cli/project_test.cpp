@@ -27,20 +27,20 @@ TEST_CASE("the project is what REPROBENCH_ROOT names, and else what lies above t
   CHECK(small.project().root() == small.root());
   {
     const Inside inside(small / "");
-    const Setting relative("REPROBENCH_ROOT", "root");
+    const TemporaryVariable relative("REPROBENCH_ROOT", "root");
     CHECK(Project("s").root() == small.root());
     CHECK(Project("s").store() == small / "s");
   }
-  const Setting wrong("REPROBENCH_ROOT", (small / "").string());
+  const TemporaryVariable wrong("REPROBENCH_ROOT", (small / "").string());
   CHECK_THROWS_WITH(Project("s"), "REPROBENCH_ROOT is " + (small / "").string() + ", which holds no matrix/stacks");
   for (const char* half : {"matrix/stacks", "suites/definitions"}) {
     const fs::path only = small / (std::string("half-") + half[0]);
     fs::create_directories(only / half);
-    const Setting setting("REPROBENCH_ROOT", only.string());
+    const TemporaryVariable setting("REPROBENCH_ROOT", only.string());
     CHECK_THROWS_WITH(Project("s"), Contains("which holds no matrix/stacks"));
   }
   for (const std::optional<std::string>& none : {std::optional<std::string>(), std::optional<std::string>("")}) {
-    const Setting setting("REPROBENCH_ROOT", none);
+    const TemporaryVariable setting("REPROBENCH_ROOT", none);
     CHECK(Project("s").root() == REPROBENCH_SOURCE_ROOT);
   }
 }
@@ -49,10 +49,10 @@ TEST_CASE("stacks lie in the store, or where REPROBENCH_STACKS says", "[cli]") {
   const SmallProject small;
   CHECK(small.project().stacks_home() == small.store() / "stacks");
   {
-    const Setting setting("REPROBENCH_STACKS", "/elsewhere");
+    const TemporaryVariable setting("REPROBENCH_STACKS", "/elsewhere");
     CHECK(small.project().stacks_home() == "/elsewhere");
   }
-  const Setting empty("REPROBENCH_STACKS", "");
+  const TemporaryVariable empty("REPROBENCH_STACKS", "");
   CHECK(small.project().stacks_home() == small.store() / "stacks");
   CHECK(small.project().data() == small.root() / "models/data");
   CHECK(small.project().shepherd().filename() == "reprobench-shepherd");

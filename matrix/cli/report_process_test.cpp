@@ -23,12 +23,12 @@ std::filesystem::path python(const SmallProject& project, const std::string& bod
 
 TEST_CASE("the generator is isolated, is given the run and the project's reports, and writes no byte code", "[cli]") {
   const SmallProject project;
-  const Setting setting(
+  const TemporaryVariable setting(
       "REPROBENCH_PYTHON",
       python(project, "echo \"$@\"; echo \"$PWD $PYTHONPATH $CANARY $LANG $REPROBENCH_SCHEMAS\"").string());
-  const Setting canary("CANARY", "passed on");
-  const Setting path("PYTHONPATH", "/elsewhere");
-  const Setting language("LANG", "C.UTF-8");
+  const TemporaryVariable canary("CANARY", "passed on");
+  const TemporaryVariable path("PYTHONPATH", "/elsewhere");
+  const TemporaryVariable language("LANG", "C.UTF-8");
   const ReportOutcome report = write_reports(project.project(), "/the/run");
   CHECK(report.problem.empty());
   CHECK(report.paths == "-I -B " + (project.root() / "reports").string() + " /the/run\n/   C.UTF-8 " +
@@ -38,8 +38,8 @@ TEST_CASE("the generator is isolated, is given the run and the project's reports
 TEST_CASE("#41: a generator ends with its coordinator, even by SIGKILL", "[cli][process]") {
   const SmallProject project;
   const std::filesystem::path said = project / "pid";
-  const Setting setting("REPROBENCH_PYTHON",
-                        python(project, "echo $$ >'" + said.string() + "'\nexec sleep 100\n").string());
+  const TemporaryVariable setting("REPROBENCH_PYTHON",
+                                  python(project, "echo $$ >'" + said.string() + "'\nexec sleep 100\n").string());
   const pid_t coordinator = fork();
   if (coordinator == 0) {
     write_reports(project.project(), "/the/run");
@@ -60,7 +60,7 @@ TEST_CASE("#41: a generator ends with its coordinator, even by SIGKILL", "[cli][
 TEST_CASE("of a generator that fails the last line is said", "[cli]") {
   const SmallProject project;
   const auto problem_of = [&](const std::string& body) {
-    const Setting setting("REPROBENCH_PYTHON", python(project, "echo path; " + body).string());
+    const TemporaryVariable setting("REPROBENCH_PYTHON", python(project, "echo path; " + body).string());
     const ReportOutcome report = write_reports(project.project(), "/the/run");
     CHECK(report.paths.empty());
     return report.problem;
@@ -74,15 +74,15 @@ TEST_CASE("of a generator that fails the last line is said", "[cli]") {
 TEST_CASE("python is the one that is named, else the first on PATH, that has the module", "[cli]") {
   const SmallProject project;
   const std::string named = python(project, "exit 0").string();
-  const Setting path("PATH", (project / "elsewhere").string());
+  const TemporaryVariable path("PATH", (project / "elsewhere").string());
   const std::string on_path =
       written_file(project / "elsewhere/python3", "#!/bin/sh\n[ \"$3 $4\" = '-c import only_here' ]\n", true).string();
   {
-    const Setting setting("REPROBENCH_PYTHON", named);
+    const TemporaryVariable setting("REPROBENCH_PYTHON", named);
     CHECK(find_python_with("only_here") == named);
     CHECK(find_python_with("sys") == named);
   }
-  const Setting nothing("REPROBENCH_PYTHON", std::nullopt);
+  const TemporaryVariable nothing("REPROBENCH_PYTHON", std::nullopt);
   CHECK(find_python_with("only_here") == on_path);
   CHECK(find_python_with("no_such_module").empty());
   if (std::filesystem::exists("/usr/bin/python3")) CHECK(find_python_with("sys") == "/usr/bin/python3");
@@ -90,9 +90,9 @@ TEST_CASE("python is the one that is named, else the first on PATH, that has the
 
 TEST_CASE("where no python has jinja2 the remedy is named", "[cli]") {
   const SmallProject project;
-  const Setting path("PATH", (project / "elsewhere").string());
-  const Setting setting("REPROBENCH_PYTHON",
-                        written_file(project / "bin/python3", "#!/bin/sh\nexit 1\n", true).string());
+  const TemporaryVariable path("PATH", (project / "elsewhere").string());
+  const TemporaryVariable setting("REPROBENCH_PYTHON",
+                                  written_file(project / "bin/python3", "#!/bin/sh\nexit 1\n", true).string());
   if (!find_python_with("jinja2").empty()) return;  // /usr/bin/python3 has it here
   const ReportOutcome report = write_reports(project.project(), "/the/run");
   CHECK(report.problem == "no python3 with jinja2 was found; install python3-jinja2, then `reprobench report`");

@@ -4,8 +4,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
-#include "matrix/base/usage_error.hpp"
-#include "matrix/exec/sample_plan.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {

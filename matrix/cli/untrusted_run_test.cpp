@@ -77,7 +77,7 @@ exec '{0}/worker/reprobench-fake-worker' "$@"
 TEST_CASE("#41: an untrusted worker sees no secret, no network and no token, and writes to its attempt alone",
           "[cli][process]") {
   if (!is_possible_here()) return;
-  const Setting token("HF_TOKEN", "hf_secret");
+  const TemporaryVariable token("HF_TOKEN", "hf_secret");
   const CanaryPlace place;
   const Said said = place.run_canary({"--untrusted"});
   INFO(said.err << said.out);

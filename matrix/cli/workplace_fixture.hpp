@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -34,13 +35,6 @@ class Workplace {
  public:
   Workplace() {
     unsetenv("REPROBENCH_STACKS");  // what is installed on this machine has no part in these tests
-    std::string name = (std::filesystem::temp_directory_path() / "reprobench-e2e-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    folder_ = name;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
   }
 
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
@@ -87,7 +81,8 @@ class Workplace {
   nlohmann::json verdict() const { return nlohmann::json::parse(read_file(run_folder() / "verdict.json")); }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder place_;
+  std::filesystem::path folder_ = place_.path;
 };
 
 inline SubprocessResult call(std::vector<std::string> command) {

@@ -6,22 +6,14 @@
 #include <stdlib.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Folder {
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "reprobench-recent-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
+struct Folder : TemporaryFolder {
   // The steps of a segment's lines, its header as 0.
   std::vector<std::int64_t> steps(std::size_t segment) const {
     std::vector<std::int64_t> steps;
@@ -35,8 +27,6 @@ struct Folder {
     }
     return steps;
   }
-
-  fs::path path;
 };
 
 nlohmann::json header() { return to_json(TraceHeader{"c", "n", std::string(32, '0'), TraceLevel::recent}); }

@@ -27,7 +27,7 @@ TEST_CASE("only the last repeat is poisoned, and a fault is planted in its repea
 }
 
 TEST_CASE("a worker's environment is built from empty, and knobs win over the stack", "[exec]") {
-  setenv("REPROBENCH_TEST_SECRET", "hunter2", 1);
+  const TemporaryVariable secret("REPROBENCH_TEST_SECRET", "hunter2");
   ExecutorScene scene({});
   Cell cell = sample_cell("aaa", "stack-a");
   cell.request.knobs = {{"threads", "2"}};  // a planned cell has only what is not at its default

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/memory_question.hpp"
 
 namespace reprobench {
@@ -27,14 +28,7 @@ std::string text_of(const fs::path& file) {
 
 class Stack {
  public:
-  Stack() : folder_(fs::temp_directory_path() / ("reprobench-kept-" + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    build(1000);
-  }
-  Stack(const Stack&) = delete;
-  Stack& operator=(const Stack&) = delete;
-  ~Stack() { fs::remove_all(folder_); }
+  Stack() { build(1000); }
 
   // A worker that says of a batch of N that it takes `bytes` + N.
   void build(std::int64_t bytes) {
@@ -75,7 +69,8 @@ class Stack {
   fs::path program() const { return folder_ / "worker"; }
   fs::path starts() const { return folder_ / "starts"; }
 
-  fs::path folder_;
+  TemporaryFolder place_;
+  fs::path folder_ = place_.path;
 };
 
 CellRequest trains(std::int64_t batch_size) {

@@ -1,11 +1,11 @@
 // What of a cell's request becomes a command, a folder and an environment for each of its ranks.
 #include "matrix/exec/launch_request.hpp"
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/attempt_environment.hpp"
 #include "matrix/exec/sample_plan.hpp"
 
@@ -50,22 +50,13 @@ TEST_CASE("the shell's instruction sets reach a worker where a class of CPU is n
     const auto found = environment.find("ATEN_CPU_CAPABILITY");
     return std::pair(found == environment.end() ? "unset" : found->second, environment.count(kCpuClass));
   };
-  const auto value_now = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? std::optional<std::string>() : value;
-  };
-  const auto before = std::pair(value_now(kCpuClass), value_now("ATEN_CPU_CAPABILITY"));
-  unsetenv(kCpuClass);
-  setenv("ATEN_CPU_CAPABILITY", "avx2", 1);
+  const TemporaryVariable none(kCpuClass, std::nullopt);
+  const TemporaryVariable aten("ATEN_CPU_CAPABILITY", "avx2");
   CHECK(capability() == std::pair(std::string("unset"), std::size_t{0}));
-  setenv(kCpuClass, "avx2", 1);
+  const TemporaryVariable named(kCpuClass, "avx2");
   CHECK(capability() == std::pair(std::string("avx2"), std::size_t{1}));
   request.knobs["cpu_isa"] = "default";
   CHECK(capability() == std::pair(std::string("default"), std::size_t{1}));
-  unsetenv(kCpuClass);
-  unsetenv("ATEN_CPU_CAPABILITY");
-  if (before.first) setenv(kCpuClass, before.first->c_str(), 1);
-  if (before.second) setenv("ATEN_CPU_CAPABILITY", before.second->c_str(), 1);
 }
 
 TEST_CASE("each rank sees its own GPU and meets the others at one port", "[exec][ranks]") {

@@ -2,7 +2,6 @@
 #include "matrix/exec/memory_question.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
@@ -25,8 +25,8 @@ PlannedCell planned(std::int64_t steps, std::int64_t resume_after) {
 }
 
 TEST_CASE("every question to a worker is a request that it can read", "[exec]") {
-  const auto kept =
-      std::filesystem::temp_directory_path() / ("reprobench-question-" + std::to_string(getpid()) + ".json");
+  const TemporaryFolder folder;
+  const auto kept = folder.path / "question.json";
   Plan plan;
   plan.cells = {planned(20, 0), planned(20, 10), planned(30, 29)};
   WorkerCommand worker;
@@ -36,7 +36,6 @@ TEST_CASE("every question to a worker is a request that it can read", "[exec]") 
   CHECK(needs.at(1).why_not == "its worker cannot say");
   std::ifstream file(kept);
   const nlohmann::json questions = nlohmann::json::parse(file);
-  std::filesystem::remove(kept);
   CHECK(questions.size() == 1);  // how long a training is, and where it is stopped, does not matter
   for (const nlohmann::json& question : questions) CHECK_NOTHROW(request_from_json(question));
 }
@@ -99,26 +98,18 @@ TEST_CASE("a worker's answers are taken in the order of the questions", "[exec]"
 TEST_CASE("a worker that is asked finds the driver as one that trains does, and nothing else of the shell's path",
           "[exec]") {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / ("reprobench-asked-" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  const TemporaryFolder place;
+  const fs::path& folder = place.path;
   std::ofstream(folder / "libcuda.so.1") << "\x7f"
                                             "ELF\x02";
-  const char* before = std::getenv("LD_LIBRARY_PATH");
-  const std::string kept = before == nullptr ? "" : before;
-  setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.string()).c_str(), 1);
+  const TemporaryVariable searched("LD_LIBRARY_PATH", "/nowhere:" + folder.string());
   WorkerCommand worker;
   worker.command = {"/bin/sh", "-c", "printf '%s' \"$LD_LIBRARY_PATH\" >\"$SEEN\"; exit 1", "sh"};
   worker.environment = {{"SEEN", (folder / "seen").string()}, {"LD_LIBRARY_PATH", "/stack/lib"}};
   predicted_needs({planned(20, 0).cell.request}, worker);
-  if (before == nullptr) {
-    unsetenv("LD_LIBRARY_PATH");
-  } else {
-    setenv("LD_LIBRARY_PATH", kept.c_str(), 1);
-  }
   std::string seen;
   std::getline(std::ifstream(folder / "seen"), seen);
   CHECK(seen == "/stack/lib:" + folder.string());
-  fs::remove_all(folder);
 }
 
 // A plan of 100,000 cells may have as many questions; white space stands for what each answer takes.
@@ -171,17 +162,15 @@ TEST_CASE("a plan's cells are answered by their own stack, each question once, s
 
 // How often the worker of these cells, all of stack "a", is asked: its shell keeps the questions.
 std::size_t questions_of(const std::vector<PlannedCell>& cells) {
-  const auto kept =
-      std::filesystem::temp_directory_path() / ("reprobench-questions-" + std::to_string(getpid()) + ".json");
+  const TemporaryFolder folder;
+  const auto kept = folder.path / "questions.json";
   Plan plan;
   plan.cells = cells;
   WorkerCommand worker;
   worker.command = {"/bin/sh", "-c", "cp \"$1\" '" + kept.string() + "'; exit 1"};
   predicted_needs(plan, {{"a", worker}});
   std::ifstream file(kept);
-  const std::size_t count = nlohmann::json::parse(file).size();
-  std::filesystem::remove(kept);
-  return count;
+  return nlohmann::json::parse(file).size();
 }
 
 TEST_CASE("cells that differ in their seed are one question, in whatever else changes memory they are two", "[exec]") {

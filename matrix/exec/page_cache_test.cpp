@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
-#include "matrix/exec/sample_plan.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {

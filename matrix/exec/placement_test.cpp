@@ -2,6 +2,7 @@
 #include "matrix/exec/placement.hpp"
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/sample_plan.hpp"
 
 namespace reprobench {
@@ -24,11 +25,9 @@ struct NotedTelemetry : Telemetry {
 
 // A host of this many GPUs of sm_90: GPU-0, GPU-1, ...
 struct PlacementScene {
-  explicit PlacementScene(int gpus) : placement(host_of(gpus, locks.path), &telemetry) {}
-  ~PlacementScene() { unsetenv("REPROBENCH_LOCK_DIR"); }
+  explicit PlacementScene(int gpus) : placement(host_of(gpus), &telemetry) {}
 
-  static HostFacts host_of(int gpus, const std::filesystem::path& locks) {
-    setenv("REPROBENCH_LOCK_DIR", locks.c_str(), 1);
+  static HostFacts host_of(int gpus) {
     HostFacts host;
     for (int number = 0; number < gpus; ++number) {
       GpuFacts gpu;
@@ -42,6 +41,7 @@ struct PlacementScene {
   }
 
   TemporaryFolder locks;
+  TemporaryVariable lock_folder{"REPROBENCH_LOCK_DIR", locks.path};
   NotedTelemetry telemetry;
   Placement placement;
 };
@@ -99,7 +99,8 @@ TEST_CASE("a probe of what is between GPUs takes them for its one process", "[ex
 
 TEST_CASE("what connects the GPUs of an attempt is looked up by where they are plugged in", "[exec][gpu]") {
   const TemporaryFolder locks;
-  HostFacts host = PlacementScene::host_of(3, locks.path);
+  const TemporaryVariable lock_folder("REPROBENCH_LOCK_DIR", locks.path);
+  HostFacts host = PlacementScene::host_of(3);
   host.gpus[0].pci_bus_id = "00000000:3B:00.0";
   host.gpus[1].pci_bus_id = "00000000:5E:00.0";
   host.gpus[2].pci_bus_id = "00000000:AF:00.0";
@@ -127,7 +128,6 @@ TEST_CASE("what connects the GPUs of an attempt is looked up by where they are p
   }
   CHECK_FALSE(placement.link_peak(*placement.try_take(cell_for("sm_90", true))));
   CHECK_FALSE(placement.link_peak(GpuLease{}));
-  unsetenv("REPROBENCH_LOCK_DIR");
 }
 
 TEST_CASE("only GPUs are watched, ten times a second, under the attempt's name", "[exec][gpu]") {

@@ -1,13 +1,12 @@
 // What a Python that is started here runs beside what it was told: nothing that lies where one stands.
 #include "matrix/exec/python.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/helper_environment.hpp"
-#include "matrix/exec/sample_plan.hpp"
 
 namespace reprobench {
 namespace {
@@ -24,18 +23,14 @@ class PlantedModules {
           << "open('" << canary().string() << "', 'a').write('" << name << "')\n";
     }
     std::filesystem::current_path(folder_.path);
-    setenv("PYTHONPATH", folder_.path.c_str(), 1);
-    setenv("PYTHONSTARTUP", (folder_.path / "json.py").c_str(), 1);
   }
-  ~PlantedModules() {
-    std::filesystem::current_path(stood_in_);
-    unsetenv("PYTHONPATH");
-    unsetenv("PYTHONSTARTUP");
-  }
+  ~PlantedModules() { std::filesystem::current_path(stood_in_); }
   std::filesystem::path canary() const { return folder_.path / "ran"; }
 
  private:
   TemporaryFolder folder_;
+  TemporaryVariable path_{"PYTHONPATH", folder_.path};
+  TemporaryVariable startup_{"PYTHONSTARTUP", folder_.path / "json.py"};
   std::filesystem::path stood_in_;
 };
 
@@ -53,17 +48,17 @@ TEST_CASE("#41: no module that lies where one stands is imported by a Python of 
 }
 
 TEST_CASE("a Python is started by an absolute path, whatever names it", "[exec]") {
-  setenv("REPROBENCH_PYTHON", "venv/bin/python", 1);
+  const TemporaryVariable relative("REPROBENCH_PYTHON", "venv/bin/python");
   CHECK(python_candidates().front() == std::filesystem::current_path() / "venv/bin/python");
-  setenv("REPROBENCH_PYTHON", "sh", 1);
+  const TemporaryVariable by_name("REPROBENCH_PYTHON", "sh");
   CHECK(python_candidates().front() == find_in_path("sh"));
-  unsetenv("REPROBENCH_PYTHON");
+  const TemporaryVariable none("REPROBENCH_PYTHON", std::nullopt);
   CHECK(python_candidates().back() == "/usr/bin/python3");
 }
 
 TEST_CASE("a helper's environment is what is on the list, and no more", "[exec]") {
-  setenv("REPROBENCH_TEST_TOKEN", "secret", 1);
-  setenv("LC_TEST", "C", 1);
+  const TemporaryVariable token("REPROBENCH_TEST_TOKEN", "secret");
+  const TemporaryVariable locale("LC_TEST", "C");
   const auto usual = helper_environment();
   CHECK(usual.contains("PATH"));
   CHECK(usual.contains("LC_TEST"));
@@ -71,8 +66,6 @@ TEST_CASE("a helper's environment is what is on the list, and no more", "[exec]"
   CHECK_FALSE(usual.contains("LD_PRELOAD"));
   constexpr std::string_view kMore[] = {"REPROBENCH_TEST_*", "LC"};
   CHECK(helper_environment(kMore).at("REPROBENCH_TEST_TOKEN") == "secret");
-  unsetenv("REPROBENCH_TEST_TOKEN");
-  unsetenv("LC_TEST");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/exec/running_group.hpp"
@@ -121,13 +122,8 @@ TEST_CASE("a trace of many lines is read in pieces, to its end", "[exec][ranks]"
 TEST_CASE("turns that cannot be written are the store's failure", "[exec][ranks]") {
   const ResidentFolder folder;
   std::ofstream(folder.attempt.path / "rank-0" / "turns.jsonl") << "of somebody else";
-  try {
-    Resident(resident_request(1), folder.attempt.path);
-    FAIL("no throw");
-  } catch (const StoreError& error) {
-    CHECK(error.what() ==
-          "cannot write " + (folder.attempt.path / "rank-0" / "turns.jsonl").string() + ": File exists");
-  }
+  CHECK(message_of<StoreError>([&] { Resident(resident_request(1), folder.attempt.path); }) ==
+        "cannot write " + (folder.attempt.path / "rank-0" / "turns.jsonl").string() + ": File exists");
 }
 
 // Two attempts of three blocks each, whose steps a test writes.

@@ -1,30 +1,14 @@
-// Small plans and folders for the tests and benchmarks of this layer.
+// Small plans for the tests and benchmarks of this layer.
 #pragma once
 
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 
-#include <stdlib.h>
-
+#include "ci/temporary.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "reprobench-exec-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path path;
-};
 
 inline Cell sample_cell(const std::string& cell_id, const std::string& stack) {
   Cell cell;

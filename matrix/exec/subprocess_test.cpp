@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
-#include "matrix/exec/sample_plan.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
@@ -75,12 +75,11 @@ TEST_CASE("a subprocess gets the folder and the variables it is told, and no des
                       .environment = variables,
                       .working_directory = "/usr"});
   CHECK(told.out == "/usr\nONE=1\nPATH=/usr/bin:/bin\n4\n");  // 0 to 2, and the folder that ls reads
-  setenv("REPROBENCH_TEST_INHERITED", "yes", 1);
+  const TemporaryVariable inherited("REPROBENCH_TEST_INHERITED", "yes");
   const auto untold =
       run_subprocess({.command = {"/bin/sh", "-c", "pwd; echo \"$REPROBENCH_TEST_INHERITED\" ${PATH:+found}"}});
   CHECK(untold.out == "/\n found\n");
   CHECK(inherited_environment().at("REPROBENCH_TEST_INHERITED") == "yes");
-  unsetenv("REPROBENCH_TEST_INHERITED");
 }
 
 TEST_CASE("a subprocess begins with no signal held back or ignored", "[exec][process]") {
@@ -121,7 +120,6 @@ TEST_CASE("a subprocess under a shepherd gives its outputs and exit code all the
 
 TEST_CASE("the first program of PATH that may be run is taken", "[exec]") {
   const TemporaryFolder folder;
-  const std::string kept = std::getenv("PATH");
   for (const char* name : {"a", "b", "c"}) std::filesystem::create_directory(folder.path / name);
   for (const char* name : {"b", "c"}) {
     const auto program = folder.path / name / "tool";
@@ -131,11 +129,9 @@ TEST_CASE("the first program of PATH that may be run is taken", "[exec]") {
   std::ofstream(folder.path / "a" / "tool").flush();
   chmod((folder.path / "a" / "tool").c_str(), 0600);
   const std::string at = folder.path.string();
-  const auto found_in = [&](const std::string& path) {
-    setenv("PATH", path.c_str(), 1);
-    const std::string found = find_in_path("tool");
-    setenv("PATH", kept.c_str(), 1);
-    return found;
+  const auto found_in = [](const std::string& path) {
+    const TemporaryVariable searched("PATH", path);
+    return find_in_path("tool");
   };
   CHECK(found_in(at + "/a:" + at + "/b:" + at + "/c") == at + "/b/tool");
   CHECK(found_in(at + "/c") == at + "/c/tool");
@@ -147,9 +143,8 @@ TEST_CASE("the first program of PATH that may be run is taken", "[exec]") {
   CHECK(found_in(".::" + at + "/c") == at + "/c/tool");
   std::filesystem::current_path(stood_in);
   CHECK(found_in("").empty());
-  unsetenv("PATH");
+  const TemporaryVariable none("PATH", std::nullopt);
   CHECK(find_in_path("tool").empty());
-  setenv("PATH", kept.c_str(), 1);
 }
 
 TEST_CASE("programs are found in PATH", "[exec]") {

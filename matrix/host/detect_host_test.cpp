@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detached_thread.hpp"
 #include "matrix/host/driver_folder.hpp"
@@ -50,7 +51,8 @@ TEST_CASE("cores are those this process may use", "[host]") {
 
 TEST_CASE("the driver's folder is the first of LD_LIBRARY_PATH that holds libcuda", "[host]") {
   namespace fs = std::filesystem;
-  const fs::path root = fs::temp_directory_path() / ("reprobench-driver-" + std::to_string(getpid()));
+  const TemporaryFolder folder;
+  const fs::path& root = folder.path;
   for (const char* name : {"empty", "first", "second", "of_32_bits", "damaged"}) fs::create_directories(root / name);
   std::ofstream(root / "first/libcuda.so.1") << "\x7f"
                                                 "ELF\x02";
@@ -59,9 +61,8 @@ TEST_CASE("the driver's folder is the first of LD_LIBRARY_PATH that holds libcud
   std::ofstream(root / "of_32_bits/libcuda.so.1") << "\x7f"
                                                      "ELF\x01";
   std::ofstream(root / "damaged/libcuda.so.1").put('x');
-  const std::string before = std::getenv("LD_LIBRARY_PATH") == nullptr ? "" : std::getenv("LD_LIBRARY_PATH");
-  const auto found = [&](const std::string& path) {
-    setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+  const auto found = [](const std::string& path) {
+    const TemporaryVariable searched("LD_LIBRARY_PATH", path);
     return driver_folder();
   };
   const std::string in = root.string() + "/";
@@ -79,10 +80,8 @@ TEST_CASE("the driver's folder is the first of LD_LIBRARY_PATH that holds libcud
   fs::current_path(root);
   CHECK(found("first") == in + "first");
   fs::current_path(here);
-  unsetenv("LD_LIBRARY_PATH");
+  const TemporaryVariable none("LD_LIBRARY_PATH", std::nullopt);
   CHECK(driver_folder().empty());
-  if (!before.empty()) setenv("LD_LIBRARY_PATH", before.c_str(), 1);
-  fs::remove_all(root);
 }
 
 TEST_CASE("a library of this host is a file that begins as its own do", "[host]") {
@@ -153,31 +152,20 @@ TEST_CASE("a CPU's revision and the instructions beyond AVX-512 are read, each f
   CHECK(cpu_text("model\t: 143\nvmx flags : avx2 fma\n").isa.empty());
 }
 
-// A variable's value as long as this lives.
-struct Variable {
-  Variable(const char* variable, const char* value) : name(variable) {
-    if (const char* before = std::getenv(name)) kept = before;
-    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
-  }
-  ~Variable() { kept ? setenv(name, kept->c_str(), 1) : unsetenv(name); }
-  const char* name;
-  std::optional<std::string> kept;
-};
-
 TEST_CASE("a host stands for a lesser CPU where a class is named, and for itself whatever else is set", "[host]") {
-  std::list<Variable> clean;
-  for (const char* name : kCpuLimits) clean.emplace_back(name, nullptr);
-  const Variable unnamed(kCpuClass, nullptr);
+  std::list<TemporaryVariable> clean;
+  for (const char* name : kCpuLimits) clean.emplace_back(name, std::nullopt);
+  const TemporaryVariable unnamed(kCpuClass, std::nullopt);
   const std::vector<std::string> isa = detect_host({}).cpu_isa;
-  const Variable aten("ATEN_CPU_CAPABILITY", "avx2");
+  const TemporaryVariable aten("ATEN_CPU_CAPABILITY", "avx2");
   CHECK(set_cpu_limits() == std::map<std::string, std::string>{{"ATEN_CPU_CAPABILITY", "avx2"}});
   CHECK(detect_host({}).cpu_limits.empty());
   CHECK(detect_host({}).cpu_isa == isa);
-  const Variable empty(kCpuClass, "");
+  const TemporaryVariable empty(kCpuClass, "");
   CHECK(cpu_limits().empty());
-  const Variable preloaded("LD_PRELOAD", "/some.so");
+  const TemporaryVariable preloaded("LD_PRELOAD", "/some.so");
   CHECK(cpu_limits().empty());
-  const Variable named(kCpuClass, "avx2");
+  const TemporaryVariable named(kCpuClass, "avx2");
   const HostFacts lesser = detect_host({});
   CHECK(lesser.cpu_limits == std::map<std::string, std::string>{
                                  {"ATEN_CPU_CAPABILITY", "avx2"}, {"LD_PRELOAD", "/some.so"}, {kCpuClass, "avx2"}});

@@ -3,11 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 
 #include <nlohmann/json.hpp>
-#include <stdlib.h>
+
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 
@@ -52,21 +52,9 @@ class FakeNvmlScene {
  public:
   // `script` is {"gpus": [...], ...}, as suites/fake_nvml/fake_machine.hpp describes it.
   explicit FakeNvmlScene(const nlohmann::json& script) {
-    std::string name = (std::filesystem::temp_directory_path() / "reprobench-nvml-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    folder = name;
     std::ofstream(folder / "script.json") << script.dump();
     std::ofstream(this->commands(), std::ios::app).flush();
-    setenv("REPROBENCH_FAKE_NVML", (folder / "script.json").c_str(), 1);
-    setenv("REPROBENCH_FAKE_NVML_COMMANDS", commands().c_str(), 1);
   }
-  ~FakeNvmlScene() {
-    unsetenv("REPROBENCH_FAKE_NVML");
-    unsetenv("REPROBENCH_FAKE_NVML_COMMANDS");
-    std::filesystem::remove_all(folder);
-  }
-  FakeNvmlScene(const FakeNvmlScene&) = delete;
-  FakeNvmlScene& operator=(const FakeNvmlScene&) = delete;
 
   std::filesystem::path commands() const { return folder / "commands.jsonl"; }
   void command(const nlohmann::json& command) const {
@@ -76,7 +64,10 @@ class FakeNvmlScene {
   static std::string library() { return std::string(REPROBENCH_BINARY_DIR) + "/libreprobench-fake-nvml.so"; }
   static std::string old_library() { return std::string(REPROBENCH_BINARY_DIR) + "/libreprobench-fake-nvml-r450.so"; }
 
-  std::filesystem::path folder;
+  TemporaryFolder place;
+  std::filesystem::path folder = place.path;
+  TemporaryVariable script_variable{"REPROBENCH_FAKE_NVML", folder / "script.json"};
+  TemporaryVariable commands_variable{"REPROBENCH_FAKE_NVML_COMMANDS", folder / "commands.jsonl"};
 };
 
 }  // namespace reprobench

@@ -1,6 +1,7 @@
 #include "matrix/host/gpu_reading.hpp"
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/contract/device/device_facts.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 #include "matrix/host/nvml_library.hpp"
@@ -112,13 +113,12 @@ TEST_CASE("a mode is on, off or not told, and a compute mode has four words", "[
 }
 
 TEST_CASE("the library is the one that the environment names, else the driver's", "[host]") {
-  unsetenv("REPROBENCH_NVML_LIBRARY");
+  const TemporaryVariable none("REPROBENCH_NVML_LIBRARY", std::nullopt);
   CHECK(nvml_library_path() == "libnvidia-ml.so.1");
-  setenv("REPROBENCH_NVML_LIBRARY", "", 1);
+  const TemporaryVariable empty("REPROBENCH_NVML_LIBRARY", "");
   CHECK(nvml_library_path() == "libnvidia-ml.so.1");
-  setenv("REPROBENCH_NVML_LIBRARY", "/opt/libother.so", 1);
+  const TemporaryVariable other("REPROBENCH_NVML_LIBRARY", "/opt/libother.so");
   CHECK(nvml_library_path() == "/opt/libother.so");
-  unsetenv("REPROBENCH_NVML_LIBRARY");
 }
 
 TEST_CASE("a query that fails is absent, the rest is there", "[host]") {

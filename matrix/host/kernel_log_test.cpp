@@ -1,12 +1,12 @@
 #include "matrix/host/kernel_log.hpp"
 
-#include <filesystem>
 #include <fstream>
 
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
@@ -32,7 +32,8 @@ TEST_CASE("NVML's bus id and the kernel's name the same card", "[host]") {
 }
 
 TEST_CASE("only what the kernel writes from now on counts, and half a line waits for its other half", "[host]") {
-  const auto path = std::filesystem::temp_directory_path() / ("reprobench-kmsg-" + std::to_string(getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder.path / "kmsg";
   std::ofstream file(path);
   file << "NVRM: Xid (PCI:0000:3b:00): 31, pid=1\n" << std::flush;
   KernelLog log(path);
@@ -44,12 +45,12 @@ TEST_CASE("only what the kernel writes from now on counts, and half a line waits
   REQUIRE(xids.size() == 1);
   CHECK(xids[0].number == 48);
   CHECK(KernelLog("/no/such/log").new_xids().empty());
-  std::filesystem::remove(path);
 }
 
 // As the kernel's own device does, a pipe with a writer has nothing to read rather than an end.
 TEST_CASE("a log that has nothing new is left, and gives what comes later", "[host]") {
-  const auto path = std::filesystem::temp_directory_path() / ("reprobench-kmsg-pipe-" + std::to_string(getpid()));
+  const TemporaryFolder folder;
+  const auto path = folder.path / "kmsg";
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   KernelLog log(path);
   std::ofstream writer(path);
@@ -61,7 +62,6 @@ TEST_CASE("a log that has nothing new is left, and gives what comes later", "[ho
   REQUIRE(xids.size() == 300);
   for (int i = 0; i < 300; ++i) CHECK(xids[i].number == i);
   CHECK(log.new_xids().empty());
-  std::filesystem::remove(path);
 }
 
 }  // namespace

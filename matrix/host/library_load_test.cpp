@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 using namespace reprobench;
 
@@ -24,12 +25,12 @@ TEST_CASE("a library that cannot be loaded has the loader's reason", "[host]") {
   CHECK(absent.path.empty());
   CHECK(absent.problem.find("libreprobench-no-such.so.1: cannot open shared object file") == 0);
 
-  const auto file = std::filesystem::temp_directory_path() / ("reprobench-damaged-" + std::to_string(getpid()) + ".so");
+  const TemporaryFolder folder;
+  const auto file = folder.path / "damaged.so";
   std::ofstream(file) << "no library";
   const LibraryLoad damaged = try_to_load(file.string());
   CHECK(damaged.path.empty());
   CHECK(damaged.problem.find(file.string()) == 0);
-  std::filesystem::remove(file);
 }
 
 TEST_CASE("a load that takes longer than one waits is a problem, not a wait", "[host]") {

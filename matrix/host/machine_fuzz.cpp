@@ -6,10 +6,8 @@
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <string_view>
 
-#include <stdlib.h>
-
+#include "ci/temporary.hpp"
 #include "matrix/contract/device/nccl_facts.hpp"
 #include "matrix/contract/device/nccl_log.hpp"
 #include "matrix/contract/document/writer.hpp"
@@ -20,16 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of this process's own, empty before each input.
-class Sysfs {
- public:
-  Sysfs() {
-    std::string name = (fs::temp_directory_path() / "reprobench-sysfs-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) abort();
-    root = name;
-  }
-  ~Sysfs() { clear(); }
-
+// Empty before each input.
+struct Sysfs {
   void clear() const {
     std::error_code ignored;
     fs::remove_all(root, ignored);
@@ -52,7 +42,8 @@ class Sysfs {
     }
   }
 
-  fs::path root;
+  reprobench::TemporaryFolder folder;
+  fs::path root = folder.path;
 };
 
 }  // namespace

@@ -3,9 +3,8 @@
 
 #include <fstream>
 
-#include <stdlib.h>
-
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/host/device_pairs.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
@@ -24,9 +23,6 @@ constexpr const char* kG3 = "0000:93:00.0";  // there, under another host bridge
 class Machine {
  public:
   Machine() {
-    std::string name = (fs::temp_directory_path() / "reprobench-sysfs-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    root = name;
     file("devices/system/node/node0/cpulist", "0-15");
     file("devices/system/node/node0/distance", "10 21");
     file("devices/system/node/node1/cpulist", "16-31");
@@ -43,9 +39,6 @@ class Machine {
     device("pci0000:90/0000:90:01.0", 0x06, 1);
     device(std::string("pci0000:90/0000:90:01.0/") + kG3, 0x03, 1);
   }
-  ~Machine() { fs::remove_all(root); }
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
 
   void file(const std::string& path, const std::string& text) const {
     fs::create_directories((root / path).parent_path());
@@ -56,7 +49,8 @@ class Machine {
   }
   Topology topology(const GpuLinkInventory& links = {"no NVML", {}, {}}) const { return read_topology(root, links); }
 
-  fs::path root;
+  TemporaryFolder place;
+  fs::path root = place.path;
 
  private:
   void device(const std::string& path, int pci_class, int node) const {

@@ -72,8 +72,8 @@ std::string library_with(const std::string& section, std::size_t offset = 0) {
 
 DeviceCode code_of(const std::string& bytes) {
   const TemporaryFolder folder;
-  write_file(folder.path() / "libx.so", bytes);
-  return read_device_code(folder.path() / "libx.so");
+  write_file(folder.path / "libx.so", bytes);
+  return read_device_code(folder.path / "libx.so");
 }
 
 using Names = std::vector<std::string>;

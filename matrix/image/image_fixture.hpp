@@ -29,7 +29,7 @@ struct TarEntry {
 
 inline std::string tar_of(const std::vector<TarEntry>& entries, bool is_compressed = false) {
   const TemporaryFolder folder;
-  const std::filesystem::path path = folder.path() / "layer.tar";
+  const std::filesystem::path path = folder.path / "layer.tar";
   archive* writer = archive_write_new();
   archive_write_set_format_pax_restricted(writer);
   if (is_compressed) archive_write_add_filter_gzip(writer);
@@ -135,14 +135,14 @@ inline std::vector<TarEntry> docker_archive(const ImagePlan& plan) {
 // A folder for an image, a folder for the bytes that are kept, and the outcome of reading it.
 class ImageFolder {
  public:
-  std::filesystem::path path() const { return folder_.path() / "image"; }
+  std::filesystem::path path() const { return folder_.path / "image"; }
 
   Image read_archive(const std::vector<TarEntry>& entries, const ImageLimits& limits = {}, bool is_compressed = false) {
     write_file(path(), tar_of(entries, is_compressed));
     return read(limits);
   }
   Image read(const ImageLimits& limits = {}, const std::string& tag = "") {
-    const std::filesystem::path staging = folder_.path() / "staging";
+    const std::filesystem::path staging = folder_.path / "staging";
     std::filesystem::remove_all(staging);
     std::filesystem::create_directories(staging);
     return read_image(
@@ -154,7 +154,7 @@ class ImageFolder {
     const std::string name = path().string() + ": ";
     return said.starts_with(name) ? said.substr(name.size()) : said;
   }
-  std::vector<std::string> kept() const { return names_below(folder_.path()); }
+  std::vector<std::string> kept() const { return names_below(folder_.path); }
 
  private:
   TemporaryFolder folder_;

@@ -4,28 +4,19 @@
 #include <filesystem>
 #include <string>
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ci/temporary.hpp"
 #include "matrix/image/inspection.hpp"
 #include "matrix/spec/spec_error.hpp"
-
-namespace {
-
-std::filesystem::path new_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "image-fuzz.XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) abort();
-  return name;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // A file in memory: the reader wants a path.
   static const int file = memfd_create("image.tar", MFD_CLOEXEC);
   static const std::filesystem::path path = "/proc/self/fd/" + std::to_string(file);
-  static const std::filesystem::path staging = new_folder();
+  static const reprobench::TemporaryFolder folder;
+  static const std::filesystem::path& staging = folder.path;
   static const reprobench::CompatFacts facts = reprobench::load_compat_facts("matrix/facts/compat-facts.json");
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) return 0;
   reprobench::ImageLimits limits;

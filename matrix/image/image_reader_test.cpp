@@ -72,9 +72,9 @@ TEST_CASE("bytes that nobody asks for are not kept", "[image]") {
   ImageFolder folder;
   write_file(folder.path(), tar_of(docker_archive(two_layers())));
   const TemporaryFolder staging;
-  const Image image = read_image(folder.path(), staging.path(),
-                                 [](std::string_view path, std::int64_t) { return path == "etc/passwd"; });
-  CHECK(names_below(staging.path()).size() == 1);
+  const Image image =
+      read_image(folder.path(), staging.path, [](std::string_view path, std::int64_t) { return path == "etc/passwd"; });
+  CHECK(names_below(staging.path).size() == 1);
   CHECK(text_of(image, "usr/b") == "(was not kept)");
   CHECK(text_of(image, "etc/passwd") == "root:x:0:0::/root:/bin/sh\n");
 }
@@ -118,9 +118,9 @@ TEST_CASE("a link to the host and a file written through it stay in the image", 
   const TemporaryFolder host;
   ImageFolder folder;
   ImagePlan plan;
-  plan.layers = {{{"a", host.path().string(), TarKind::link}, {"a/planted", "bytes"}}};
+  plan.layers = {{{"a", host.path.string(), TarKind::link}, {"a/planted", "bytes"}}};
   const Image image = folder.read_archive(docker_archive(plan));
-  CHECK(names_below(host.path()).empty());
+  CHECK(names_below(host.path).empty());
   CHECK(text_of(image, "a/planted") == "bytes");
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("an unpacked root is read as it lies, without following a link", "[ima
   CHECK(text_of(image, "lib/x") == "y");
   CHECK(text_of(image, "usr") == "(is not a regular file)");
   const TemporaryFolder staging;
-  const Image with_slash = read_image(folder.path() / "", staging.path(), {});
+  const Image with_slash = read_image(folder.path() / "", staging.path, {});
   CHECK(with_slash.tree.entries().size() == image.tree.entries().size());
   CHECK(text_of(with_slash, "lib/x") == "y");
   CHECK(text_in(image.tree, "lib/x", 0).problem == "is larger than 0 bytes");

@@ -77,13 +77,13 @@ TEST_CASE("hard links are names of one file, and what was kept can go", "[image]
 
 TEST_CASE("a link of a lower layer leads no file of a higher one out of the folder", "[image]") {
   const TemporaryFolder outside;
-  const Unpacked made({{{"etc", "", TarKind::folder, 0755}, {"out", outside.path().string(), TarKind::link}},
+  const Unpacked made({{{"etc", "", TarKind::folder, 0755}, {"out", outside.path.string(), TarKind::link}},
                        {{"out/planted", "x"}, {"up", "../../..", TarKind::link}},
                        {{"up/planted-too", "x"}}});
-  CHECK(names_below(outside.path()).empty());
+  CHECK(names_below(outside.path).empty());
   CHECK_FALSE(fs::exists(made.root.parent_path() / "planted-too"));
   CHECK(read_file(made.root / "planted-too") == "x");  // above the root is the root, as in a container
-  CHECK(read_file(made.root / outside.path().relative_path() / "planted") == "x");
+  CHECK(read_file(made.root / outside.path.relative_path() / "planted") == "x");
 }
 
 TEST_CASE("bytes that were not kept are no empty file", "[image]") {
@@ -100,11 +100,11 @@ TEST_CASE("bytes that were not kept are no empty file", "[image]") {
 TEST_CASE("the digest of a root is that of its copy, and of no other content", "[image]") {
   const auto digest = [](const std::function<void(const fs::path&)>& change) {
     const TemporaryFolder folder;
-    write_file(folder.path() / "etc/a", "one");
-    fs::create_symlink("etc", folder.path() / "b");
-    change(folder.path());
+    write_file(folder.path / "etc/a", "one");
+    fs::create_symlink("etc", folder.path / "b");
+    change(folder.path);
     Image image;
-    read_root(image, folder.path(), {});
+    read_root(image, folder.path, {});
     return digest_of_root(image);
   };
   const std::string same = digest([](const fs::path&) {});

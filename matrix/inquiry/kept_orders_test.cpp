@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/inquiry/kept_orders_fixture.hpp"
 #include "matrix/record/sample_attempt.hpp"
@@ -22,9 +23,7 @@ const std::string kDot = "dot(f32[4], f32[4])";
 
 class KeptScene {
  public:
-  KeptScene() : folder_(fs::temp_directory_path() / ("reprobench-orders-" + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
+  KeptScene() {
     std::ofstream(folder_ / "worker") << "a program";
     worker.command = {folder_ / "worker"};
     worker.kept_answers = folder_;
@@ -33,9 +32,6 @@ class KeptScene {
     request.device = "cpu";
     host.cpu_model = "a CPU";
   }
-  KeptScene(const KeptScene&) = delete;
-  KeptScene& operator=(const KeptScene&) = delete;
-  ~KeptScene() { fs::remove_all(folder_); }
 
   KeptOrders kept() const { return {worker, request, host}; }
   std::vector<std::string> missing() const { return kept().missing({kSum, kDot}); }
@@ -57,7 +53,8 @@ class KeptScene {
   HostFacts host;
 
  private:
-  fs::path folder_;
+  TemporaryFolder place_;
+  fs::path folder_ = place_.path;
 };
 
 TEST_CASE("an order that was found is not probed again, and one that was not is", "[inquiry]") {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/exec/fake_launcher.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
 
@@ -145,14 +146,9 @@ TEST_CASE("replays are held against what their workers say they take, before any
 TEST_CASE("a replay that does not complete fails by name, or is handed out to who takes any end", "[replay_runner]") {
   RunnerSetup setup({exits_with(0), exits_with(3), exits_with(0), exits_with(3)});
   ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
-  try {
-    replays.run(setup.tasks());
-    FAIL("it completed");
-  } catch (const ReplayFailed& error) {
-    const std::string said = error.what();
-    CAPTURE(said);
-    CHECK(said.find("`b-operators` on stack-a ended as nonzero") != std::string::npos);
-  }
+  const std::string said = message_of<ReplayFailed>([&] { replays.run(setup.tasks()); });
+  CAPTURE(said);
+  CHECK(said.find("`b-operators` on stack-a ended as nonzero") != std::string::npos);
   const auto outcomes = replays.run_to_any_end(setup.tasks());
   CHECK(outcomes[0].attempt.end == AttemptEnd::completed);
   CHECK(outcomes[1].attempt.end == AttemptEnd::nonzero);

@@ -1,6 +1,5 @@
 #include "matrix/lint/machine.hpp"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/base/file_descriptor.hpp"
 
 namespace reprobench {
@@ -61,9 +61,8 @@ TEST_CASE("a port that this user may not hold is not said to be taken", "[lint]"
 }
 
 TEST_CASE("an offload folder is looked at through its links", "[lint]") {
-  std::string name = (fs::temp_directory_path() / "reprobench-lint-XXXXXX").string();
-  REQUIRE(mkdtemp(name.data()) != nullptr);
-  const fs::path folder = fs::canonical(name);
+  const TemporaryFolder place;
+  const fs::path folder = fs::canonical(place.path);
   fs::create_directory_symlink(folder, folder / "link");
   const OffloadFolder found = look_at_folder((folder / "link").string());
   CHECK(found.is_folder);
@@ -72,20 +71,18 @@ TEST_CASE("an offload folder is looked at through its links", "[lint]") {
   CHECK(found.free_bytes > 0);
   CHECK_FALSE(look_at_folder((folder / "gone").string()).is_folder);
   CHECK(look_at_folder((folder / "gone").string()).resolved.empty());
-  fs::remove_all(folder);
   const OffloadFolder memory = look_at_folder("/dev/shm");
   if (memory.is_folder) CHECK(memory.is_in_memory);
   CHECK_FALSE(look_at_folder("/proc").is_in_memory);
 }
 
 TEST_CASE("only the variables of a rendezvous are read", "[lint]") {
-  setenv("LOCAL_WORLD_SIZE", "3", 1);
-  unsetenv("MASTER_ADDR");
+  const TemporaryVariable world("LOCAL_WORLD_SIZE", "3");
+  const TemporaryVariable address("MASTER_ADDR", std::nullopt);
   const auto variables = rendezvous_environment();
   CHECK(variables.at("LOCAL_WORLD_SIZE") == "3");
   CHECK(variables.count("MASTER_ADDR") == 0);
   CHECK(variables.count("PATH") == 0);
-  unsetenv("LOCAL_WORLD_SIZE");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "matrix/orders/summation_tree.hpp"
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/base/contract_error.hpp"
 #include "matrix/orders/ordered_box.hpp"
 
@@ -55,14 +56,7 @@ TEST_CASE("a chain of 100,000 terms is one level of text", "[orders]") {
 }
 
 TEST_CASE("a text that is no order says what is wrong and where", "[orders]") {
-  const auto refusal = [](std::string_view text) {
-    try {
-      parse_order(text);
-    } catch (const ContractError& error) {
-      return std::string(error.what());
-    }
-    return std::string("read");
-  };
+  const auto refusal = [](std::string_view text) { return message_of<ContractError>([&] { parse_order(text); }); };
   CHECK(refusal("") == "an order of summation has no number of a term at character 1");
   CHECK(refusal("(0 1") == "an order of summation has no `)` at character 5");
   CHECK(refusal("(0 1) 2") == "an order of summation has more than one sum at character 6");

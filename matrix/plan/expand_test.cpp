@@ -6,6 +6,7 @@
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/plan/plan_fixture.hpp"
 #include "matrix/plan/rule_use.hpp"
+#include "matrix/spec/spec_fixture.hpp"
 
 using namespace reprobench;
 
@@ -29,16 +30,6 @@ std::vector<Cell> cells_of(std::vector<PlannedCell> planned) {
 
 std::vector<Cell> expand_test(const std::string& body, const Suites& suites = smoke_suite()) {
   return cells_of(expand(parse_test_matrix(body), suites));
-}
-
-template <class Call>
-std::string spec_error_of(Call call) {
-  try {
-    call();
-  } catch (const SpecError& error) {
-    return error.what();
-  }
-  return "";
 }
 
 std::string error_of(const std::string& body, const Suites& suites = smoke_suite()) {

@@ -25,7 +25,7 @@ inline void link_library(const std::filesystem::path& path, const LinkedLibrary&
   const TemporaryFolder stubs;
   std::string needed;
   for (const std::string& name : library.needed) {
-    const std::string stub = (stubs.path() / name).string();
+    const std::string stub = (stubs.path / name).string();
     REQUIRE(std::system(
                 fmt::format("c++ -shared -nostdlib -x c /dev/null -o {0} -Wl,-soname,{1}", stub, name).c_str()) == 0);
     needed += " " + stub;
@@ -44,11 +44,11 @@ class FakeEnvironment {
  public:
   FakeEnvironment() {
     static const TemporaryFolder first;  // linked once, copied for every test
-    if (!std::filesystem::exists(first.path() / "lib")) make(first.path());
-    std::filesystem::copy(first.path(), root(), std::filesystem::copy_options::recursive);
+    if (!std::filesystem::exists(first.path / "lib")) make(first.path);
+    std::filesystem::copy(first.path, root(), std::filesystem::copy_options::recursive);
   }
 
-  std::filesystem::path root() const { return folder_.path() / "env"; }
+  std::filesystem::path root() const { return folder_.path / "env"; }
   std::filesystem::path site() const { return root() / "lib/python3.12/site-packages"; }
   std::filesystem::path torch() const { return site() / "torch"; }
   std::filesystem::path nvidia() const { return site() / "nvidia"; }

@@ -33,14 +33,14 @@ std::string python_problems(const std::vector<std::string>& tags, const std::str
                             const std::string& prefix = "") {
   const TemporaryFolder folder;
   TorchPlace place;
-  place.site = (folder.path() / "site").string();
+  place.site = (folder.path / "site").string();
   place.python = python;
-  place.prefix = prefix.empty() ? folder.path().string() : prefix;
-  write_file(folder.path() / "site/torch/_Cother.so", "");
-  for (const std::string& tag : tags) write_file(folder.path() / "site/torch" / ("_C.cpython-" + tag), "");
+  place.prefix = prefix.empty() ? folder.path.string() : prefix;
+  write_file(folder.path / "site/torch/_Cother.so", "");
+  for (const std::string& tag : tags) write_file(folder.path / "site/torch" / ("_C.cpython-" + tag), "");
   std::string text = lines_of(find_python_problems(place));
-  for (std::size_t at = 0; (at = text.find(folder.path().string())) != std::string::npos;) {
-    text.replace(at, folder.path().string().size(), "/env");
+  for (std::size_t at = 0; (at = text.find(folder.path.string())) != std::string::npos;) {
+    text.replace(at, folder.path.string().size(), "/env");
   }
   return text;
 }

@@ -18,7 +18,7 @@ class NoToolkit {
   NoToolkit() : home_("CUDA_HOME", std::nullopt), path_("PATH", "/usr/bin:/bin") {}
 
  private:
-  ScopedVariable home_, path_;
+  TemporaryVariable home_, path_;
 };
 
 }  // namespace
@@ -47,8 +47,8 @@ TEST_CASE("an environment is read with its versions, folders and every library i
 TEST_CASE("the host's driver is no part of an environment, and no lack of it", "[provision]") {
   const FakeEnvironment environment;
   const TemporaryFolder driver;
-  link_library(driver.path() / "libcuda.so.1", {"libcuda.so.1"});
-  const EnvironmentSurvey survey = environment.survey(true, {driver.path().string()});
+  link_library(driver.path / "libcuda.so.1", {"libcuda.so.1"});
+  const EnvironmentSurvey survey = environment.survey(true, {driver.path.string()});
   CHECK(survey.problems.empty());
   CHECK(survey.libraries == environment.survey(true).libraries);
 }
@@ -129,9 +129,9 @@ TEST_CASE("a CPU part that lacks a library is refused", "[provision]") {
 TEST_CASE("a part that only another PyTorch has is refused", "[provision]") {
   const FakeEnvironment environment;
   const TemporaryFolder host;
-  std::filesystem::rename(environment.torch() / "lib/libc10.so", host.path() / "libc10.so");
-  CHECK_THAT(environment.problems(false, {host.path().string()}),
-             StartsWith("FAIL libc10.so would be taken from another PyTorch, " + (host.path() / "libc10.so").string() +
+  std::filesystem::rename(environment.torch() / "lib/libc10.so", host.path / "libc10.so");
+  CHECK_THAT(environment.problems(false, {host.path.string()}),
+             StartsWith("FAIL libc10.so would be taken from another PyTorch, " + (host.path / "libc10.so").string() +
                         "; pip install --force-reinstall --no-deps torch==9.8.7\n"));
 }
 
@@ -197,9 +197,9 @@ TEST_CASE("two different cuDNN are refused in the environment, and said where th
   const FakeEnvironment environment;
   const LinkedLibrary other{"libcudnn.so.9", {}, "", false, "0x0002"};
   const TemporaryFolder host;
-  link_library(host.path() / "libcudnn.so.9", other);
-  CHECK(environment.problems(false, {host.path().string()}) ==
-        host.path().string() + " has other copies of libcudnn.so.9, which are not the ones loaded\n");
+  link_library(host.path / "libcudnn.so.9", other);
+  CHECK(environment.problems(false, {host.path.string()}) ==
+        host.path.string() + " has other copies of libcudnn.so.9, which are not the ones loaded\n");
   link_library(environment.torch() / "lib/libcudnn.so.9", other);
   CHECK_THAT(environment.problems(), StartsWith("FAIL there are two different libcudnn.so.9: " +
                                                 (environment.nvidia() / "cudnn/lib/libcudnn.so.9").string()));
@@ -208,9 +208,9 @@ TEST_CASE("two different cuDNN are refused in the environment, and said where th
 TEST_CASE("a library that the host gives in place of the environment is said", "[provision]") {
   const FakeEnvironment environment;
   const TemporaryFolder host;
-  std::filesystem::rename(environment.nvidia() / "cudnn/lib/libcudnn.so.9", host.path() / "libcudnn.so.9");
-  CHECK(environment.problems(true, {host.path().string()}) ==
-        "the environment lacks libraries that the host would give: " + (host.path() / "libcudnn.so.9").string() + "\n");
+  std::filesystem::rename(environment.nvidia() / "cudnn/lib/libcudnn.so.9", host.path / "libcudnn.so.9");
+  CHECK(environment.problems(true, {host.path.string()}) ==
+        "the environment lacks libraries that the host would give: " + (host.path / "libcudnn.so.9").string() + "\n");
 }
 
 TEST_CASE("another version of a package than torch asks for is said", "[provision]") {
@@ -247,23 +247,23 @@ TEST_CASE("CUDA headers come from the environment, completed by a toolkit of the
   std::filesystem::remove(environment.nvidia() / "cuda_runtime/include/nv/target");
 
   const TemporaryFolder toolkit;
-  const std::string include = (toolkit.path() / "include").string();
+  const std::string include = (toolkit.path / "include").string();
   write_file(include + "/cuda_runtime_api.h", "#define CUDART_VERSION  13000\n");
   write_file(include + "/crt/host_defines.h", "");
   write_file(include + "/cccl/nv/target", "");
-  CudaHeaders headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path().string()});
+  CudaHeaders headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path.string()});
   CHECK(headers.folders.empty());
   CHECK(headers.problem == "headers of CUDA 12.8 are missing: crt/host_defines.h, nv/target; the toolkit at " +
-                               toolkit.path().string() + " is CUDA 13.0");
+                               toolkit.path.string() + " is CUDA 13.0");
   CHECK(headers.remedy ==
         "install nvidia-cuda-crt (of CUDA 12: nvidia-cuda-nvcc-cu12), nvidia-cuda-cccl, or set CUDA_HOME to a "
         "toolkit of CUDA 12.8");
   write_file(include + "/cuda_runtime_api.h", "#define CUDART_VERSION  12080\n");
-  headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path().string()});
+  headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path.string()});
   CHECK(headers.folders == std::vector<std::string>{own, include, include + "/cccl"});
 
   write_file(own + "/cuda_runtime_api.h", "#define CUDART_VERSION  12060\n");
-  headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path().string()});
+  headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path.string()});
   CHECK(headers.folders.empty());
   CHECK(headers.problem == "its CUDA headers are those of 12.6, and it was built for 12.8");
 }

@@ -46,7 +46,7 @@ TEST_CASE("a link in a root leads to where it leads inside", "[provision]") {
 
 TEST_CASE("a root without a PyTorch, with two, or with one for another machine is no stack", "[provision]") {
   const TemporaryFolder empty;
-  CHECK_THAT(refusal(empty.path()), StartsWith("team/pytorch:9.8 is no stack: inside it, no PyTorch below /:"));
+  CHECK_THAT(refusal(empty.path), StartsWith("team/pytorch:9.8 is no stack: inside it, no PyTorch below /:"));
   const FakeEnvironment two;
   fs::create_directories(two.root() / "opt/venv");
   fs::copy(two.root() / "lib", two.root() / "opt/venv/lib", fs::copy_options::recursive);
@@ -86,7 +86,7 @@ TEST_CASE("a worker that needs a newer C library than the root has is refused, b
 TEST_CASE("an image is installed under what its worker is built against, whatever its role", "[provision]") {
   const FakeEnvironment image;
   const TemporaryFolder home;
-  const StackStore store(home.path(), REPROBENCH_SOURCE_ROOT, kShepherd);
+  const StackStore store(home.path, REPROBENCH_SOURCE_ROOT, kShepherd);
   const StackSpec candidate = find_image_stack("candidate", kImage, image.root()).spec;
   const StackSpec reference = find_image_stack("reference", {"other", "sha256:10"}, image.root()).spec;
   CHECK(store.find(candidate).folder == store.find(reference).folder);

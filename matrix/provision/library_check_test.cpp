@@ -28,8 +28,8 @@ struct SmallSite {
     }
     wait();
   }
-  std::filesystem::path site() const { return folder.path() / "site"; }
-  LibraryCheck check() const { return check_libraries(folder.path(), manifest); }
+  std::filesystem::path site() const { return folder.path / "site"; }
+  LibraryCheck check() const { return check_libraries(folder.path, manifest); }
 
   TemporaryFolder folder;
   StackManifest manifest;
@@ -50,15 +50,15 @@ void patch(const std::filesystem::path& file) {
 
 TEST_CASE("#40: a worker that is not the one that was built, or whose digest is gone, is named", "[provision]") {
   const SmallSite small;
-  const auto worker = small.folder.path() / "workers/0/reprobench-worker";
+  const auto worker = small.folder.path / "workers/0/reprobench-worker";
   const auto digest = worker.parent_path() / "reprobench-worker.sha256";
   write_file(worker, "a program");
   write_file(digest, sha256_of_file(worker));
   const std::string built = sha256_of_file(worker);
   wait();
-  const auto changed = [&] { return check_libraries(small.folder.path(), small.manifest, worker).changed; };
+  const auto changed = [&] { return check_libraries(small.folder.path, small.manifest, worker).changed; };
   for (int time = 0; time < 2; ++time) CHECK(changed().empty());
-  CHECK(check_libraries(small.folder.path(), small.manifest, worker).installed.libraries.size() == 2);
+  CHECK(check_libraries(small.folder.path, small.manifest, worker).installed.libraries.size() == 2);
   patch(worker);
   for (int time = 0; time < 2; ++time) {
     REQUIRE(changed().size() == 1);
@@ -92,9 +92,9 @@ TEST_CASE("a patched library is found under its old size, time and build id, a m
   REQUIRE(small.check().changed.empty());
   SECTION("in its place") { patch(small.site() / "torch/lib/libtorch_cpu.so"); }
   SECTION("another file under its name") {
-    std::filesystem::copy_file(small.site() / "torch/lib/libtorch_cpu.so", small.folder.path() / "copy");
-    patch(small.folder.path() / "copy");
-    std::filesystem::rename(small.folder.path() / "copy", small.site() / "torch/lib/libtorch_cpu.so");
+    std::filesystem::copy_file(small.site() / "torch/lib/libtorch_cpu.so", small.folder.path / "copy");
+    patch(small.folder.path / "copy");
+    std::filesystem::rename(small.folder.path / "copy", small.site() / "torch/lib/libtorch_cpu.so");
   }
   for (int time = 0; time < 2; ++time) {
     const auto changed = small.check().changed;
@@ -109,7 +109,7 @@ TEST_CASE("files that did not change are not hashed again, others are", "[provis
   const SmallSite small;
   REQUIRE(small.check().changed.empty());
   // Only who takes the hash from what is kept can be told another one.
-  const std::filesystem::path kept = small.folder.path() / "libraries.json";
+  const std::filesystem::path kept = small.folder.path / "libraries.json";
   std::string text = read_file(kept);
   const std::string hash = sha256_of_text("bytes");
   text.replace(text.find(hash), hash.size(), std::string(64, '0'));
@@ -138,10 +138,10 @@ TEST_CASE("files that did not change are not hashed again, others are", "[provis
 
 TEST_CASE("a worker tells the site that it was linked for, one without is none's", "[provision]") {
   const TemporaryFolder folder;
-  link_library(folder.path() / "worker", {"worker", {}, "/home/stack/site/torch/lib:/home/stack/site/nvidia", true});
-  CHECK(linked_site(folder.path() / "worker") == "/home/stack/site/torch/lib");
-  link_library(folder.path() / "system", {"system", {}, "/usr/lib/torch", true});
-  CHECK(linked_site(folder.path() / "system").empty());
-  write_file(folder.path() / "script", "#!/bin/sh\n");
-  CHECK(linked_site(folder.path() / "script").empty());
+  link_library(folder.path / "worker", {"worker", {}, "/home/stack/site/torch/lib:/home/stack/site/nvidia", true});
+  CHECK(linked_site(folder.path / "worker") == "/home/stack/site/torch/lib");
+  link_library(folder.path / "system", {"system", {}, "/usr/lib/torch", true});
+  CHECK(linked_site(folder.path / "system").empty());
+  write_file(folder.path / "script", "#!/bin/sh\n");
+  CHECK(linked_site(folder.path / "script").empty());
 }

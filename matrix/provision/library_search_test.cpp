@@ -23,7 +23,7 @@ std::string path_of(const LibrarySearch& search, const std::string& name) {
 
 TEST_CASE("folders are searched in the loader's order", "[provision]") {
   const TemporaryFolder folder;
-  const auto at = [&](const std::string& below) { return (folder.path() / below).string(); };
+  const auto at = [&](const std::string& below) { return (folder.path / below).string(); };
   for (const char* place : {"rpath", "program", "runpath", "host"}) {
     link_library(at(place) + "/libx.so.1",
                  {"libx.so.1", {}, "", false, place == std::string("rpath") ? "0x02" : "0x03"});
@@ -51,48 +51,47 @@ TEST_CASE("folders are searched in the loader's order", "[provision]") {
 
 TEST_CASE("a copy with the same content is no second copy", "[provision]") {
   const TemporaryFolder folder;
-  link_library(folder.path() / "one/libx.so.1", {"libx.so.1"});
-  std::filesystem::copy(folder.path() / "one", folder.path() / "two");
-  link_library(folder.path() / "liba.so", {"liba.so", {"libx.so.1"}, "$ORIGIN/one:$ORIGIN/two"});
-  CHECK(search_libraries({(folder.path() / "liba.so").string()}, {}).second_copies.empty());
+  link_library(folder.path / "one/libx.so.1", {"libx.so.1"});
+  std::filesystem::copy(folder.path / "one", folder.path / "two");
+  link_library(folder.path / "liba.so", {"liba.so", {"libx.so.1"}, "$ORIGIN/one:$ORIGIN/two"});
+  CHECK(search_libraries({(folder.path / "liba.so").string()}, {}).second_copies.empty());
 }
 
 TEST_CASE("what is missing or damaged is named with what needs it", "[provision]") {
   const TemporaryFolder folder;
-  const std::string a = (folder.path() / "liba.so").string();
+  const std::string a = (folder.path / "liba.so").string();
   link_library(a, {"liba.so", {"libx.so.1", "liby.so.1"}, "$ORIGIN"});
-  write_file(folder.path() / "liby.so.1", "not a library");
+  write_file(folder.path / "liby.so.1", "not a library");
   const LibrarySearch search = search_libraries({a}, {});
   REQUIRE(search.missing.size() == 1);
   CHECK(search.missing[0].name == "libx.so.1");
   CHECK(search.missing[0].needed_by == a);
-  CHECK(search.damaged == std::vector<std::string>{(folder.path() / "liby.so.1").string()});
+  CHECK(search.damaged == std::vector<std::string>{(folder.path / "liby.so.1").string()});
 }
 
 TEST_CASE("a library is known by its build id, or by its content where it has none", "[provision]") {
   const TemporaryFolder folder;
-  link_library(folder.path() / "liba.so", {"liba.so", {}, "", false, "0x00ff"});
-  link_library(folder.path() / "libb.so", {"libb.so", {}, "", false, "none"});
-  CHECK(library_identity((folder.path() / "liba.so").string()) == "00ff");
-  CHECK(library_identity((folder.path() / "libb.so").string()) ==
-        "sha256:" + sha256_of_file(folder.path() / "libb.so"));
+  link_library(folder.path / "liba.so", {"liba.so", {}, "", false, "0x00ff"});
+  link_library(folder.path / "libb.so", {"libb.so", {}, "", false, "none"});
+  CHECK(library_identity((folder.path / "liba.so").string()) == "00ff");
+  CHECK(library_identity((folder.path / "libb.so").string()) == "sha256:" + sha256_of_file(folder.path / "libb.so"));
 }
 
 TEST_CASE("#41: a loader configuration that includes itself, or is no file, ends", "[provision]") {
   const TemporaryFolder folder;
-  write_file(folder.path() / "etc/ld.so.conf", "include ld.so.conf\ninclude /etc/*.conf\n/opt/lib\n");
-  REQUIRE(mkfifo((folder.path() / "etc/pipe.conf").c_str(), 0600) == 0);
-  const auto folders = host_library_folders(folder.path().string());
-  CHECK(std::ranges::count(folders, (folder.path() / "opt/lib").string()) == 1);
+  write_file(folder.path / "etc/ld.so.conf", "include ld.so.conf\ninclude /etc/*.conf\n/opt/lib\n");
+  REQUIRE(mkfifo((folder.path / "etc/pipe.conf").c_str(), 0600) == 0);
+  const auto folders = host_library_folders(folder.path.string());
+  CHECK(std::ranges::count(folders, (folder.path / "opt/lib").string()) == 1);
 }
 
 TEST_CASE("the host's folders are those of ld.so.conf, then the loader's own", "[provision]") {
   const TemporaryFolder folder;
-  write_file(folder.path() / "etc/ld.so.conf", "# comment\ninclude /etc/ld.so.conf.d/*.conf\n/opt/lib\n");
-  write_file(folder.path() / "etc/ld.so.conf.d/cuda.conf", "/usr/local/cuda/lib64 # toolkit\n");
-  const std::vector<std::string> folders = host_library_folders(folder.path().string());
+  write_file(folder.path / "etc/ld.so.conf", "# comment\ninclude /etc/ld.so.conf.d/*.conf\n/opt/lib\n");
+  write_file(folder.path / "etc/ld.so.conf.d/cuda.conf", "/usr/local/cuda/lib64 # toolkit\n");
+  const std::vector<std::string> folders = host_library_folders(folder.path.string());
   REQUIRE(folders.size() > 2);
-  CHECK(folders[0] == (folder.path() / "usr/local/cuda/lib64").string());
-  CHECK(folders[1] == (folder.path() / "opt/lib").string());
-  CHECK(folders.back() == (folder.path() / "usr/lib").string());
+  CHECK(folders[0] == (folder.path / "usr/local/cuda/lib64").string());
+  CHECK(folders[1] == (folder.path / "opt/lib").string());
+  CHECK(folders.back() == (folder.path / "usr/lib").string());
 }

@@ -21,7 +21,7 @@ const std::vector<InstalledPackage> kTorchAlone = {
 TEST_CASE("packages of torch and NVIDIA are read by name and version, up to the end of their header", "[provision]") {
   const TemporaryFolder site;
   const auto add = [&](const std::string& folder, const std::string& text) {
-    write_file(site.path() / folder / "METADATA", text);
+    write_file(site.path / folder / "METADATA", text);
   };
   add("torch-2.9.0.dist-info",
       "Metadata-Version: 2.1\r\nName: Torch\r\nVersion: 2.9.0\r\n"
@@ -32,7 +32,7 @@ TEST_CASE("packages of torch and NVIDIA are read by name and version, up to the 
   add("numpy-1.dist-info", "Name: numpy\nVersion: 1\n");
   add("torchvision-1.dist-info", "Name: torchvision\nVersion: 1\n");
   add("torch-2.9.0.data", "Name: torch\nVersion: 3\n");
-  const auto packages = read_package_metadata(site.path());
+  const auto packages = read_package_metadata(site.path);
   REQUIRE(packages.size() == 3);
   CHECK(packages[0].name == "nvidia-cudnn-cu12z");
   CHECK(packages[0].version == "9.10.2");
@@ -40,7 +40,7 @@ TEST_CASE("packages of torch and NVIDIA are read by name and version, up to the 
   CHECK(packages[2].name == "torch");
   CHECK(packages[2].version == "2.9.0");
   CHECK(packages[2].requirements == std::vector<std::string>{"a==1", "b==2; x"});
-  CHECK(read_package_metadata(site.path() / "nowhere").empty());
+  CHECK(read_package_metadata(site.path / "nowhere").empty());
 }
 
 TEST_CASE("what torch pins is told without its conditions, what it only bounds is not", "[provision]") {

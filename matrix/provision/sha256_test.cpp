@@ -19,23 +19,23 @@ TEST_CASE("RECORD's base64 of the empty text is the one every wheel carries for 
 
 TEST_CASE("a file hashes as its content, and one that is missing is named", "[provision]") {
   const TemporaryFolder folder;
-  write_file(folder.path() / "big", std::string(3'000'000, 'x'));
-  CHECK(sha256_of_file(folder.path() / "big") == sha256_of_text(std::string(3'000'000, 'x')));
-  CHECK_THROWS_AS(sha256_of_file(folder.path() / "missing"), ProvisionError);
+  write_file(folder.path / "big", std::string(3'000'000, 'x'));
+  CHECK(sha256_of_file(folder.path / "big") == sha256_of_text(std::string(3'000'000, 'x')));
+  CHECK_THROWS_AS(sha256_of_file(folder.path / "missing"), ProvisionError);
 }
 
 TEST_CASE("the digest of sources follows content and names, but not tests", "[provision]") {
   const TemporaryFolder folder;
-  write_file(folder.path() / "worker/main.cpp", "int main() {}");
-  const std::string first = sha256_of_sources(folder.path(), {"worker", "models"});
-  write_file(folder.path() / "worker/main_test.cpp", "a test");
-  write_file(folder.path() / "worker/README.md", "a page");
-  write_file(folder.path() / "worker/schema/result.schema.json", "{}");
-  write_file(folder.path() / "worker/testdata/2.0/result.json", "{}");
-  CHECK(sha256_of_sources(folder.path(), {"worker", "models"}) == first);
-  write_file(folder.path() / "worker/main.cpp", "int main() { }");
-  const std::string edited = sha256_of_sources(folder.path(), {"worker", "models"});
+  write_file(folder.path / "worker/main.cpp", "int main() {}");
+  const std::string first = sha256_of_sources(folder.path, {"worker", "models"});
+  write_file(folder.path / "worker/main_test.cpp", "a test");
+  write_file(folder.path / "worker/README.md", "a page");
+  write_file(folder.path / "worker/schema/result.schema.json", "{}");
+  write_file(folder.path / "worker/testdata/2.0/result.json", "{}");
+  CHECK(sha256_of_sources(folder.path, {"worker", "models"}) == first);
+  write_file(folder.path / "worker/main.cpp", "int main() { }");
+  const std::string edited = sha256_of_sources(folder.path, {"worker", "models"});
   CHECK(edited != first);
-  std::filesystem::rename(folder.path() / "worker/main.cpp", folder.path() / "worker/start.cpp");
-  CHECK(sha256_of_sources(folder.path(), {"worker", "models"}) != edited);
+  std::filesystem::rename(folder.path / "worker/main.cpp", folder.path / "worker/start.cpp");
+  CHECK(sha256_of_sources(folder.path, {"worker", "models"}) != edited);
 }

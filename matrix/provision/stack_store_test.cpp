@@ -21,21 +21,21 @@ constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 100'000'000};
 // prints a fixed description.
 class SmallStack {
  public:
-  SmallStack() : find_links_("PIP_FIND_LINKS", (folder_.path() / "index").string()), no_index_("PIP_NO_INDEX", "1") {
-    const std::filesystem::path wheel = folder_.path() / "index" / kWheelFile;
+  SmallStack() : find_links_("PIP_FIND_LINKS", (folder_.path / "index").string()), no_index_("PIP_NO_INDEX", "1") {
+    const std::filesystem::path wheel = folder_.path / "index" / kWheelFile;
     write_wheel(wheel, "torch", "9.9.9",
                 {{"torch/lib/libtorch_cpu.so", "cpu library"},
                  {"torch/lib/libtorch_cuda.so", "cuda library"},
                  {"torch/include/torch/version.h", "#define TORCH_VERSION_MAJOR 9\n"},
                  {"torch/nn/linear.py", "not for C++"}});
-    write_file(folder_.path() / "stacks/small.lock",
+    write_file(folder_.path / "stacks/small.lock",
                fmt::format("torch==9.9.9 --hash=sha256:{}  # {} {} bytes\n", sha256_of_file(wheel), kWheelFile,
                            std::filesystem::file_size(wheel)));
     spec_.name = "small";
     spec_.text = "name: small";
     spec_.components = {{"torch", "9.9.9+cpu"}};
     spec_.python = "3.12";
-    spec_.lock_path = (folder_.path() / "stacks/small.lock").string();
+    spec_.lock_path = (folder_.path / "stacks/small.lock").string();
     spec_.cpu_wheels = {"torch"};
     write_file(source_root() / "suites/worker/CMakeLists.txt",
                "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
@@ -51,16 +51,16 @@ class SmallStack {
     write_file(source_root() / "suites/worker/main.cpp",
                "#include <cstdio>\n#include <cstdlib>\nint main() { " + statement + " }\n");
   }
-  std::filesystem::path home() const { return folder_.path() / "home"; }
-  std::filesystem::path source_root() const { return folder_.path() / "source"; }
-  std::filesystem::path published() const { return folder_.path() / "index" / kWheelFile; }
+  std::filesystem::path home() const { return folder_.path / "home"; }
+  std::filesystem::path source_root() const { return folder_.path / "source"; }
+  std::filesystem::path published() const { return folder_.path / "index" / kWheelFile; }
   const StackSpec& spec() const { return spec_; }
   StackStore store() const { return StackStore(home(), source_root(), kShepherd); }
 
  private:
   TemporaryFolder folder_;
-  ScopedVariable find_links_;
-  ScopedVariable no_index_;
+  TemporaryVariable find_links_;
+  TemporaryVariable no_index_;
   StackSpec spec_;
 };
 
@@ -223,15 +223,15 @@ TEST_CASE("a worker that is built is found and used without any compiler", "[pro
   const SmallStack small;
   const InstalledStack built = small.store().install(small.spec(), false, kNoProgress);
   const TemporaryFolder folder;
-  write_file(folder.path() / "c++", "#!/bin/sh\ntouch \"$0.started\"\n");
-  std::filesystem::permissions(folder.path() / "c++", std::filesystem::perms::owner_all);
-  const ScopedVariable chosen("CXX", (folder.path() / "c++").string());
-  const ScopedVariable empty_path("PATH", folder.path().string());
+  write_file(folder.path / "c++", "#!/bin/sh\ntouch \"$0.started\"\n");
+  std::filesystem::permissions(folder.path / "c++", std::filesystem::perms::owner_all);
+  const TemporaryVariable chosen("CXX", (folder.path / "c++").string());
+  const TemporaryVariable empty_path("PATH", folder.path.string());
   StackStore store = small.store();
   CHECK(store.find(small.spec()).worker == built.worker);
   CHECK(store.describe(store.find(small.spec())).torch_version == "9.9.9");
   CHECK(store.install(small.spec(), false, kNoProgress).worker == built.worker);
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "c++.started"));
+  CHECK_FALSE(std::filesystem::exists(folder.path / "c++.started"));
 }
 
 TEST_CASE("a worker that describes itself is told of the driver that only LD_LIBRARY_PATH finds",
@@ -246,18 +246,18 @@ TEST_CASE("a worker that describes itself is told of the driver that only LD_LIB
       fmt::format("const char* path = std::getenv(\"LD_LIBRARY_PATH\"); std::printf(\"%s%s%s\", "
                   "R\"json({})json\", path ? path : \"none\", R\"json({})json\");",
                   text.substr(0, place), text.substr(place + 4)));
-  const ScopedVariable path("LD_LIBRARY_PATH", "/nowhere:" + driver.path().string());
+  const TemporaryVariable path("LD_LIBRARY_PATH", "/nowhere:" + driver.path.string());
   StackStore store = small.store();
   const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
   CHECK(store.describe(stack).torch_version == "none");
-  write_file(driver.path() / "libcuda.so.1",
+  write_file(driver.path / "libcuda.so.1",
              "\x7f"
              "ELF\x02");
-  CHECK(store.describe(stack).torch_version == driver.path().string());
+  CHECK(store.describe(stack).torch_version == driver.path.string());
   InstalledStack of_system = stack;
   of_system.spec.source = StackSource::system;
   of_system.spec.library_dirs = {"/stack/lib"};
-  CHECK(store.describe(of_system).torch_version == "/stack/lib:" + driver.path().string());
+  CHECK(store.describe(of_system).torch_version == "/stack/lib:" + driver.path.string());
 }
 
 TEST_CASE("the sources of the worker are read once for all stacks", "[provision][process]") {

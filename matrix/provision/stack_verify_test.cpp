@@ -132,14 +132,14 @@ TEST_CASE("a hybrid's torch may be compiled against what was exchanged, and load
 
 TEST_CASE("a library that was changed or removed after the installation is found", "[provision]") {
   const TemporaryFolder folder;
-  write_file(folder.path() / "torch/lib/libc10.so", "bytes");
+  write_file(folder.path / "torch/lib/libc10.so", "bytes");
   StackManifest manifest;
   manifest.files = {{.path = "torch/lib/libc10.so", .size_bytes = 5, .sha256 = sha256_of_text("bytes")}};
-  CHECK(find_changed_files(folder.path(), manifest).empty());
-  write_file(folder.path() / "torch/lib/libc10.so", "Bytes");
-  CHECK_THAT(find_changed_files(folder.path(), manifest).at(0), ContainsSubstring("libc10.so: SHA-256 is"));
-  std::filesystem::remove(folder.path() / "torch/lib/libc10.so");
-  CHECK_THAT(find_changed_files(folder.path(), manifest).at(0), ContainsSubstring("is missing"));
+  CHECK(find_changed_files(folder.path, manifest).empty());
+  write_file(folder.path / "torch/lib/libc10.so", "Bytes");
+  CHECK_THAT(find_changed_files(folder.path, manifest).at(0), ContainsSubstring("libc10.so: SHA-256 is"));
+  std::filesystem::remove(folder.path / "torch/lib/libc10.so");
+  CHECK_THAT(find_changed_files(folder.path, manifest).at(0), ContainsSubstring("is missing"));
 }
 
 TEST_CASE("a library is the stack's by its name, and inside by its folder alone", "[provision]") {
@@ -175,11 +175,11 @@ TEST_CASE("a torch that disagrees is named once", "[provision]") {
 
 TEST_CASE("a wheel that was changed since it was fetched is found, one that was deleted is none", "[provision]") {
   const TemporaryFolder folder;
-  write_file(folder.path() / "a.whl", "bytes");
-  write_file(folder.path() / "b.whl", "changed");
+  write_file(folder.path / "a.whl", "bytes");
+  write_file(folder.path / "b.whl", "changed");
   const std::string hash = sha256_of_text("bytes");
   const std::vector<LockedWheel> lock = {
       {"a", "1", hash, "a.whl", 5}, {"c", "1", hash, "c.whl", 5}, {"b", "1", hash, "b.whl", 5}};
-  CHECK(find_changed_wheels(folder.path(), lock) ==
+  CHECK(find_changed_wheels(folder.path, lock) ==
         std::vector<std::string>{"b.whl: SHA-256 is " + sha256_of_text("changed") + ", the lock says " + hash});
 }

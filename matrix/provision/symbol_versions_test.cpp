@@ -18,12 +18,12 @@ void link_versioned(const fs::path& path, const std::vector<std::string>& versio
     script += versions[i] + " {" + (i == 0 ? "global: f; local: *;" : "") + "}" +
               (i == 0 ? "" : " " + versions[i - 1]) + ";\n";
   }
-  write_file(folder.path() / "map", script);
-  write_file(folder.path() / "f.c", "int f(void) { return 1; }\n");
+  write_file(folder.path / "map", script);
+  write_file(folder.path / "f.c", "int f(void) { return 1; }\n");
   fs::create_directories(path.parent_path());
   const std::string command = fmt::format(
       "c++ -shared -fPIC -nostdlib -x c {0}/f.c -x none -o {1} -Wl,-soname,{2} -Wl,--version-script={0}/map",
-      folder.path().string(), path.string(), path.filename().string());
+      folder.path.string(), path.string(), path.filename().string());
   REQUIRE(std::system(command.c_str()) == 0);
 }
 
@@ -41,35 +41,35 @@ TEST_CASE("a program of this host needs versions that this host's libraries defi
 
 TEST_CASE("a version that a library lacks is named with the library, and one that is missing too", "[provision]") {
   const TemporaryFolder root;
-  const fs::path lib = root.path() / "lib";
+  const fs::path lib = root.path / "lib";
   link_versioned(lib / "libc.so.6", {"GLIBC_2.2.5", "GLIBC_2.17"});
   CHECK(defined_symbol_versions(lib / "libc.so.6") == std::set<std::string>{"libc.so.6", "GLIBC_2.2.5", "GLIBC_2.17"});
-  const std::vector<std::string> search = {(root.path() / "first").string(), lib.string()};
+  const std::vector<std::string> search = {(root.path / "first").string(), lib.string()};
   CHECK(missing_symbol_versions({{"libc.so.6", {"GLIBC_2.17"}}}, search).empty());
   CHECK(missing_symbol_versions({{"libc.so.6", {"GLIBC_2.17", "GLIBC_2.34", "GLIBC_2.38"}}}, search) ==
         fmt::format("its {}/libc.so.6 lacks GLIBC_2.34, GLIBC_2.38", lib.string()));
   CHECK(missing_symbol_versions({{"libc.so.6", {"GLIBC_2.17"}}, {"libstdc++.so.6", {"GLIBCXX_3.4"}}}, search) ==
         "it has no libstdc++.so.6");
   // The first that the loader would take counts, which is none of another architecture.
-  write_file(root.path() / "first/libc.so.6", "no library");
+  write_file(root.path / "first/libc.so.6", "no library");
   CHECK(missing_symbol_versions({{"libc.so.6", {"GLIBC_2.17"}}}, search).empty());
-  fs::remove(root.path() / "first/libc.so.6");
-  link_versioned(root.path() / "first/libc.so.6", {"GLIBC_2.2.5"});
+  fs::remove(root.path / "first/libc.so.6");
+  link_versioned(root.path / "first/libc.so.6", {"GLIBC_2.2.5"});
   CHECK_THAT(missing_symbol_versions({{"libc.so.6", {"GLIBC_2.17"}}}, search), Catch::StartsWith("its " + search[0]));
 }
 
 TEST_CASE("what is no library, or cut off, defines and needs nothing", "[provision]") {
   const TemporaryFolder folder;
-  const fs::path whole = folder.path() / "libx.so.1";
+  const fs::path whole = folder.path / "libx.so.1";
   link_versioned(whole, {"X_1"});
   const std::string bytes = read_file(whole);
   for (std::size_t length = 0; length < bytes.size(); length += 97) {
-    write_file(folder.path() / "cut", bytes.substr(0, length));
-    CHECK(defined_symbol_versions(folder.path() / "cut").size() <= 2);
-    CHECK(needed_symbol_versions(folder.path() / "cut").empty());
+    write_file(folder.path / "cut", bytes.substr(0, length));
+    CHECK(defined_symbol_versions(folder.path / "cut").size() <= 2);
+    CHECK(needed_symbol_versions(folder.path / "cut").empty());
   }
-  CHECK(defined_symbol_versions(folder.path() / "none").empty());
-  CHECK(needed_symbol_versions(folder.path()).empty());
+  CHECK(defined_symbol_versions(folder.path / "none").empty());
+  CHECK(needed_symbol_versions(folder.path).empty());
 }
 
 }  // namespace

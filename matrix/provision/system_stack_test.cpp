@@ -22,18 +22,18 @@ class FakeRoot {
     spec_.source = StackSource::system;
     spec_.package = "libtorch-dev";
     spec_.package_version = "1.13.1";
-    spec_.include_dirs = {(folder_.path() / "include").string(),
-                          (folder_.path() / "include/torch/csrc/api/include").string()};
-    spec_.library_dirs = {(folder_.path() / "lib").string()};
+    spec_.include_dirs = {(folder_.path / "include").string(),
+                          (folder_.path / "include/torch/csrc/api/include").string()};
+    spec_.library_dirs = {(folder_.path / "lib").string()};
   }
   void add_headers(const std::string& text) {
-    write_file(folder_.path() / "include/torch/csrc/api/include/torch/version.h", text);
+    write_file(folder_.path / "include/torch/csrc/api/include/torch/version.h", text);
   }
-  void add_library(const std::string& name) { write_file(folder_.path() / "lib" / name, "ELF"); }
+  void add_library(const std::string& name) { write_file(folder_.path / "lib" / name, "ELF"); }
   std::string problem(const std::string& package_version) const {
     return find_system_problem(spec_, [&](const std::string&) { return package_version; });
   }
-  std::string path(const std::string& below) const { return (folder_.path() / below).string(); }
+  std::string path(const std::string& below) const { return (folder_.path / below).string(); }
 
  private:
   TemporaryFolder folder_;
@@ -107,9 +107,9 @@ TEST_CASE("dpkg-query is asked for an installed package's version, and knows whe
   CHECK(installed_package_version("no-such-package-at-all").empty());
   const TemporaryFolder folder;
   const auto answers = [&](const std::string& body) {
-    write_file(folder.path() / "dpkg-query", "#!/bin/sh\n" + body);
-    std::filesystem::permissions(folder.path() / "dpkg-query", std::filesystem::perms::owner_all);
-    const ScopedVariable path("PATH", folder.path().string());
+    write_file(folder.path / "dpkg-query", "#!/bin/sh\n" + body);
+    std::filesystem::permissions(folder.path / "dpkg-query", std::filesystem::perms::owner_all);
+    const TemporaryVariable path("PATH", folder.path.string());
     return installed_package_version("libtorch-dev");
   };
   CHECK(answers("printf 'installed %s' \"$1$2$3\"") == "--show--showformat=${db:Status-Status} ${Version}libtorch-dev");

@@ -11,10 +11,10 @@ namespace {
 // A folder of a PyTorch with these files, by their path in it.
 TorchRelease release_of(const std::map<std::string, std::string>& files) {
   const TemporaryFolder folder;
-  for (const auto& [path, text] : files) write_file(folder.path() / path, text);
+  for (const auto& [path, text] : files) write_file(folder.path / path, text);
   TorchPlace place;
-  place.lib = (folder.path() / "lib").string();
-  place.include = (folder.path() / "include").string();
+  place.lib = (folder.path / "lib").string();
+  place.include = (folder.path / "include").string();
   return read_torch_release(place);
 }
 

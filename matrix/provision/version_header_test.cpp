@@ -8,7 +8,7 @@ using namespace reprobench::test;
 
 TEST_CASE("a version is put together of what a header defines, in the order asked for", "[provision]") {
   const TemporaryFolder folder;
-  const auto header = folder.path() / "v.h";
+  const auto header = folder.path / "v.h";
   write_file(header,
              "#pragma once\n#define  MINOR\t2 // x\n#undef PATCH 9\n#define MAJOR 1\nMAJOR 7\n#define MAJORS 8\n"
              "#define EMPTY\n#define PATCH 3\n#undef MAJOR 4\n");
@@ -17,18 +17,17 @@ TEST_CASE("a version is put together of what a header defines, in the order aske
   CHECK(defined_version(header, {"MAJOR"}) == "1");
   CHECK(defined_version(header, {"MAJOR", "EMPTY"}).empty());
   CHECK(defined_version(header, {"EMPTY", "MAJOR"}).empty());
-  CHECK(defined_version(folder.path() / "none.h", {"MAJOR"}).empty());
+  CHECK(defined_version(folder.path / "none.h", {"MAJOR"}).empty());
 }
 
 TEST_CASE("torch's header is looked for in each folder in turn, under its three names", "[provision]") {
   const TemporaryFolder folder;
   const auto add = [&](const std::string& path, int minor) {
-    write_file(folder.path() / path,
-               fmt::format("#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR {}\n#define "
-                           "TORCH_VERSION_PATCH 0\n",
-                           minor));
+    write_file(folder.path / path, fmt::format("#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR {}\n#define "
+                                               "TORCH_VERSION_PATCH 0\n",
+                                               minor));
   };
-  const std::vector<std::string> folders = {(folder.path() / "a").string(), (folder.path() / "b").string()};
+  const std::vector<std::string> folders = {(folder.path / "a").string(), (folder.path / "b").string()};
   CHECK(torch_header_version(folders).empty());
   add("b/torch/version.h", 1);
   CHECK(torch_header_version(folders) == "2.1.0");

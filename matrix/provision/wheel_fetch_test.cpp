@@ -14,23 +14,23 @@ constexpr const char* kFetchedWheel = "torch-9.9.9-cp312-cp312-manylinux_2_28_x8
 // One wheel in a folder that pip is told to use instead of any index.
 class LocalIndex {
  public:
-  LocalIndex() : find_links_("PIP_FIND_LINKS", (folder_.path() / "index").string()), no_index_("PIP_NO_INDEX", "1") {
-    write_wheel(folder_.path() / "index" / kFetchedWheel, "torch", "9.9.9", {{"torch/version.py", "version"}});
+  LocalIndex() : find_links_("PIP_FIND_LINKS", (folder_.path / "index").string()), no_index_("PIP_NO_INDEX", "1") {
+    write_wheel(folder_.path / "index" / kFetchedWheel, "torch", "9.9.9", {{"torch/version.py", "version"}});
     wheel_ = {
         .distribution = "torch",
         .version = "9.9.9",
-        .sha256 = sha256_of_file(folder_.path() / "index" / kFetchedWheel),
+        .sha256 = sha256_of_file(folder_.path / "index" / kFetchedWheel),
         .file = kFetchedWheel,
-        .size_bytes = static_cast<std::int64_t>(std::filesystem::file_size(folder_.path() / "index" / kFetchedWheel))};
+        .size_bytes = static_cast<std::int64_t>(std::filesystem::file_size(folder_.path / "index" / kFetchedWheel))};
   }
   LockedWheel wheel() const { return wheel_; }
-  std::filesystem::path downloads() const { return folder_.path() / "downloads"; }
-  std::filesystem::path published() const { return folder_.path() / "index" / kFetchedWheel; }
+  std::filesystem::path downloads() const { return folder_.path / "downloads"; }
+  std::filesystem::path published() const { return folder_.path / "index" / kFetchedWheel; }
 
   // The phases that fetching went through.
   std::vector<std::string> fetch(const LockedWheel& wheel) const {
     std::vector<std::string> phases;
-    fetch_wheels({wheel}, "3.12", downloads(), folder_.path() / "staging", kShepherd,
+    fetch_wheels({wheel}, "3.12", downloads(), folder_.path / "staging", kShepherd,
                  [&](const std::string& phase, double) {
                    if (phases.empty() || phases.back() != phase) phases.push_back(phase);
                  });
@@ -39,8 +39,8 @@ class LocalIndex {
 
  private:
   TemporaryFolder folder_;
-  ScopedVariable find_links_;
-  ScopedVariable no_index_;
+  TemporaryVariable find_links_;
+  TemporaryVariable no_index_;
   LockedWheel wheel_;
 };
 
@@ -88,10 +88,10 @@ TEST_CASE("a wheel with another hash than the lock names file, got and expected,
   CHECK_FALSE(std::filesystem::exists(index.downloads() / kFetchedWheel));
 
   const TemporaryFolder folder;
-  write_file(folder.path() / "w.whl", "other bytes");
-  CHECK_THAT(message_of<ProvisionError>([&] { require_locked_hash(wheel, folder.path() / "w.whl"); }),
+  write_file(folder.path / "w.whl", "other bytes");
+  CHECK_THAT(message_of<ProvisionError>([&] { require_locked_hash(wheel, folder.path / "w.whl"); }),
              ContainsSubstring("SHA-256 is " + sha256_of_text("other bytes")));
-  CHECK_FALSE(std::filesystem::exists(folder.path() / "w.whl"));
+  CHECK_FALSE(std::filesystem::exists(folder.path / "w.whl"));
 }
 
 TEST_CASE("a wheel the index lacks, and an index nobody answers for, are told apart", "[provision][process]") {
@@ -102,10 +102,10 @@ TEST_CASE("a wheel the index lacks, and an index nobody answers for, are told ap
   CHECK_THAT(message_of<ProvisionError>([&] { index.fetch(wheel); }),
              ContainsSubstring("has no torch 9.9.8 with these tags"));
 
-  const ScopedVariable use_index("PIP_NO_INDEX", std::nullopt);
-  const ScopedVariable no_links("PIP_FIND_LINKS", std::nullopt);
-  const ScopedVariable dead_index("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
-  const ScopedVariable no_proxy("NO_PROXY", "127.0.0.1");
+  const TemporaryVariable use_index("PIP_NO_INDEX", std::nullopt);
+  const TemporaryVariable no_links("PIP_FIND_LINKS", std::nullopt);
+  const TemporaryVariable dead_index("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
+  const TemporaryVariable no_proxy("NO_PROXY", "127.0.0.1");
   const std::string message = message_of<ProvisionError>([&] { index.fetch(index.wheel()); });
   CHECK_THAT(message,
              ContainsSubstring("the package index cannot be reached") && ContainsSubstring("check the network"));
@@ -122,14 +122,14 @@ TEST_CASE("wheels that cannot fit on the disk are refused before pip starts", "[
 TEST_CASE("a Python chosen by the user comes first, and one without pip is passed over", "[provision][process]") {
   const std::string usual = find_python_with_pip();
   {
-    const ScopedVariable chosen("REPROBENCH_PYTHON", "/bin/false");
+    const TemporaryVariable chosen("REPROBENCH_PYTHON", "/bin/false");
     CHECK(find_python_with_pip() == usual);
   }
   const TemporaryFolder folder;
-  write_file(folder.path() / "python", "#!/bin/sh\nexit 0\n");
-  std::filesystem::permissions(folder.path() / "python", std::filesystem::perms::owner_all);
-  const ScopedVariable chosen("REPROBENCH_PYTHON", (folder.path() / "python").string());
-  CHECK(find_python_with_pip() == (folder.path() / "python").string());
+  write_file(folder.path / "python", "#!/bin/sh\nexit 0\n");
+  std::filesystem::permissions(folder.path / "python", std::filesystem::perms::owner_all);
+  const TemporaryVariable chosen("REPROBENCH_PYTHON", (folder.path / "python").string());
+  CHECK(find_python_with_pip() == (folder.path / "python").string());
 }
 
 namespace {
@@ -138,21 +138,21 @@ namespace {
 class ScriptedPip {
  public:
   ScriptedPip(const std::string& out, const std::string& err, int exit_code, const std::string& command = "true") {
-    write_file(folder_.path() / "out", out);
-    write_file(folder_.path() / "err", err);
-    const std::string at = folder_.path().string();
+    write_file(folder_.path / "out", out);
+    write_file(folder_.path / "err", err);
+    const std::string at = folder_.path.string();
     write_file(
-        folder_.path() / "python",
+        folder_.path / "python",
         fmt::format(
             "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\nfor word in \"$@\"; do echo \"$word\"; done >{0}/called\n"
             "echo \"$PWD $TMPDIR $PIP_NO_INDEX $CANARY\" >{0}/variables\n{1}\ncat {0}/out\ncat {0}/err >&2\nexit {2}\n",
             at, command, exit_code));
-    std::filesystem::permissions(folder_.path() / "python", std::filesystem::perms::owner_all);
+    std::filesystem::permissions(folder_.path / "python", std::filesystem::perms::owner_all);
     python_.emplace("REPROBENCH_PYTHON", at + "/python");
   }
-  std::filesystem::path downloads() const { return folder_.path() / "downloads"; }
-  std::filesystem::path staging() const { return folder_.path() / "staging"; }
-  std::string text_of(const char* file) const { return read_file(folder_.path() / file); }
+  std::filesystem::path downloads() const { return folder_.path / "downloads"; }
+  std::filesystem::path staging() const { return folder_.path / "staging"; }
+  std::string text_of(const char* file) const { return read_file(folder_.path / file); }
 
   // Why it failed, and the phases until then.
   std::string fetch(const std::vector<LockedWheel>& wheels, const std::filesystem::path& shepherd = kShepherd) {
@@ -169,7 +169,7 @@ class ScriptedPip {
 
  private:
   TemporaryFolder folder_;
-  std::optional<ScopedVariable> python_;
+  std::optional<TemporaryVariable> python_;
 };
 
 LockedWheel scripted_wheel(const std::string& file = "a_b-1.2-cp312-cp312-manylinux1_x86_64.manylinux2_x86_64.whl") {
@@ -223,8 +223,8 @@ TEST_CASE("what starts pip and is not there is named, not pip", "[provision]") {
 
 TEST_CASE("pip is told which file to bring by the tags of its name, and where to leave its own", "[provision]") {
   ScriptedPip pip("", "", 0);
-  const ScopedVariable index("PIP_NO_INDEX", "1");
-  const ScopedVariable canary("CANARY", "passed on");
+  const TemporaryVariable index("PIP_NO_INDEX", "1");
+  const TemporaryVariable canary("CANARY", "passed on");
   const LockedWheel wheel = scripted_wheel();
   CHECK(pip.fetch({wheel}) == wheel.file + ": pip brought another file of a-b 1.2 than the lock names");
   const std::string staging = pip.staging().string();

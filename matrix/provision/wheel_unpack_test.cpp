@@ -17,8 +17,8 @@ struct Refusal {
 
 class WheelFolder {
  public:
-  std::filesystem::path wheel() const { return folder_.path() / "a/torch.whl"; }
-  std::filesystem::path target() const { return folder_.path() / "site"; }
+  std::filesystem::path wheel() const { return folder_.path / "a/torch.whl"; }
+  std::filesystem::path target() const { return folder_.path / "site"; }
 
   void make(const std::vector<ArchiveEntry>& entries) { write_wheel(wheel(), "torch", "1.0", entries); }
 
@@ -296,14 +296,14 @@ TEST_CASE("RECORD is CSV: names with commas and quotes stand in quotes, lines ma
   const std::string info = "torch-1.0.dist-info/";
   const std::string record = "\"torch/a,\"\"b\"\".py\"," + hash_of("one") + ",3\r\ntorch/plain," + hash_of("two") +
                              ",3\r\n" + info + "RECORD,,\r\n";
-  write_zip(folder.path() / "t.whl", {{"torch/a,\"b\".py", "one"},
-                                      {"torch/plain", "two"},
-                                      {info + "RECORD", record},
-                                      {info + "RECORD.jws", "signature"},
-                                      {info + "RECORD.p7s", "signature"}});
+  write_zip(folder.path / "t.whl", {{"torch/a,\"b\".py", "one"},
+                                    {"torch/plain", "two"},
+                                    {info + "RECORD", record},
+                                    {info + "RECORD.jws", "signature"},
+                                    {info + "RECORD.p7s", "signature"}});
   std::vector<std::pair<std::int64_t, std::int64_t>> progress;
   const auto files = unpack_wheel(
-      folder.path() / "t.whl", folder.path() / "site", [](std::string_view) { return true; },
+      folder.path / "t.whl", folder.path / "site", [](std::string_view) { return true; },
       [&](std::int64_t done, std::int64_t total) { progress.emplace_back(done, total); });
   REQUIRE(files.size() == 5);
   CHECK(files[0].path == "torch/a,\"b\".py");
@@ -312,7 +312,7 @@ TEST_CASE("RECORD is CSV: names with commas and quotes stand in quotes, lines ma
   CHECK(progress.back() == std::pair(total, total));
   // What is there already is not overwritten.
   CHECK_THAT(message_of<ProvisionError>([&] {
-               unpack_wheel(folder.path() / "t.whl", folder.path() / "site", [](std::string_view) { return true; }, {});
+               unpack_wheel(folder.path / "t.whl", folder.path / "site", [](std::string_view) { return true; }, {});
              }),
              ContainsSubstring(".py: cannot be written: File exists"));
 }
@@ -322,10 +322,9 @@ TEST_CASE("a wheel has one RECORD, in its metadata folder", "[provision][B76]") 
     const TemporaryFolder folder;
     std::vector<ArchiveEntry> entries;
     for (const std::string& name : records) entries.push_back({name, "x,,\n"});
-    write_zip(folder.path() / "t.whl", entries);
-    return message_of<ProvisionError>([&] {
-      unpack_wheel(folder.path() / "t.whl", folder.path() / "site", [](std::string_view) { return false; }, {});
-    });
+    write_zip(folder.path / "t.whl", entries);
+    return message_of<ProvisionError>(
+        [&] { unpack_wheel(folder.path / "t.whl", folder.path / "site", [](std::string_view) { return false; }, {}); });
   };
   CHECK(message_with({"a-1.dist-info/RECORD"}) == "nothing was thrown");
   CHECK(message_with({"a-1.dist-info/RECORD", "b-1.dist-info/RECORD"}) ==

@@ -55,10 +55,10 @@ TEST_CASE("whatever a worker's sources include is in the digest of its sources",
 TEST_CASE("a compiler that links its own C++ runtime into programs is named, with what to do", "[provision]") {
   const TemporaryFolder folder;
   const Compiler compiler{.path = "/opt/gcc/bin/g++", .version = "g++ 99"};
-  const std::filesystem::path source = folder.path() / "main.cpp";
+  const std::filesystem::path source = folder.path / "main.cpp";
   write_file(source, "#include <string>\n#include <iostream>\nint main() { std::string line; std::cin >> line; }\n");
   const auto linked = [&](const std::string& name, const std::string& option) {
-    const std::filesystem::path program = folder.path() / name;
+    const std::filesystem::path program = folder.path / name;
     const std::string command = fmt::format("c++ {} {} -o {}", option, source.string(), program.string());
     REQUIRE(std::system(command.c_str()) == 0);
     return program;
@@ -72,12 +72,12 @@ TEST_CASE("a compiler that links its own C++ runtime into programs is named, wit
 TEST_CASE("without a compiler or cmake the build says what to install", "[provision]") {
   const TemporaryFolder folder;
   WorkerBuild build;
-  build.build_folder = folder.path() / "build";
-  build.log_file = folder.path() / "log";
+  build.build_folder = folder.path / "build";
+  build.log_file = folder.path / "log";
   CHECK_THAT(message_of<ProvisionError>([&] { build_worker(build, [](const std::string&, double) {}); }),
              ContainsSubstring("no C++ compiler was found") && ContainsSubstring("install g++"));
   build.compiler = {.path = "/usr/bin/c++", .version = "any"};
-  const ScopedVariable empty_path("PATH", folder.path().string());
+  const TemporaryVariable empty_path("PATH", folder.path.string());
   CHECK_THAT(message_of<ProvisionError>([&] { build_worker(build, [](const std::string&, double) {}); }),
              ContainsSubstring("cmake was not found"));
   CHECK(find_compiler().path.empty());
@@ -90,7 +90,7 @@ class ScriptedCmake {
  public:
   // `fails`: "-S", "--build" or none; `makes`: the program.
   explicit ScriptedCmake(const std::string& fails = "", bool makes = true, bool has_ninja = false) {
-    const std::string at = folder_.path().string();
+    const std::string at = folder_.path.string();
     make_tool(
         "cmake",
         fmt::format(
@@ -103,8 +103,8 @@ class ScriptedCmake {
     path_.emplace("PATH", at);
     build.stack = "torch-x";
     build.source_root = "/source";
-    build.build_folder = folder_.path() / "build";
-    build.log_file = folder_.path() / "logs" / "log";
+    build.build_folder = folder_.path / "build";
+    build.log_file = folder_.path / "logs" / "log";
     build.include_dirs = {"/i1", "/i2"};
     build.library_dirs = {"/l1", "/l2"};
     build.compiler = {.path = "/usr/bin/c++", .version = "any"};
@@ -117,8 +117,8 @@ class ScriptedCmake {
       });
     });
   }
-  std::string text_of(const std::string& file) const { return read_file(folder_.path() / file); }
-  std::string at() const { return folder_.path().string(); }
+  std::string text_of(const std::string& file) const { return read_file(folder_.path / file); }
+  std::string at() const { return folder_.path.string(); }
 
   WorkerBuild build;
   std::filesystem::path program;
@@ -126,11 +126,11 @@ class ScriptedCmake {
 
  private:
   void make_tool(const std::string& name, const std::string& body) {
-    write_file(folder_.path() / name, "#!/bin/sh\n" + body);
-    std::filesystem::permissions(folder_.path() / name, std::filesystem::perms::owner_all);
+    write_file(folder_.path / name, "#!/bin/sh\n" + body);
+    std::filesystem::permissions(folder_.path / name, std::filesystem::perms::owner_all);
   }
   TemporaryFolder folder_;
-  std::optional<ScopedVariable> path_;
+  std::optional<TemporaryVariable> path_;
 };
 
 // "[6/25] step 6\n...[25/25] step 25": the last twenty whole lines.
@@ -200,14 +200,14 @@ TEST_CASE("a build that ends well and makes nothing is no success", "[provision]
 TEST_CASE("the compiler is the one chosen, else c++, and says its version in one line", "[provision]") {
   const TemporaryFolder folder;
   for (const char* name : {"c++", "mine", "broken"}) {
-    write_file(folder.path() / name, fmt::format("#!/bin/sh\necho \"{} $1\"; echo second\n{}", name,
-                                                 name == std::string("broken") ? "exit 1\n" : ""));
-    std::filesystem::permissions(folder.path() / name, std::filesystem::perms::owner_all);
+    write_file(folder.path / name, fmt::format("#!/bin/sh\necho \"{} $1\"; echo second\n{}", name,
+                                               name == std::string("broken") ? "exit 1\n" : ""));
+    std::filesystem::permissions(folder.path / name, std::filesystem::perms::owner_all);
   }
-  const std::string at = folder.path().string();
-  const ScopedVariable path("PATH", at);
+  const std::string at = folder.path.string();
+  const TemporaryVariable path("PATH", at);
   const auto found_with = [&](const std::optional<std::string>& chosen) {
-    const ScopedVariable variable("CXX", chosen);
+    const TemporaryVariable variable("CXX", chosen);
     const Compiler compiler = find_compiler();
     return compiler.path + "," + compiler.version;
   };

@@ -85,10 +85,10 @@ std::string archive_of(const std::vector<HandMadeEntry>& entries, const HandMade
 // "name size, name size", or why it was refused.
 std::string reading_of(const std::string& archive, const ZipLimits& limits = {}) {
   const TemporaryFolder folder;
-  write_file(folder.path() / "a.whl", archive);
+  write_file(folder.path / "a.whl", archive);
   try {
     std::string text;
-    for (const ZipEntry& entry : read_zip_directory(folder.path() / "a.whl", limits)) {
+    for (const ZipEntry& entry : read_zip_directory(folder.path / "a.whl", limits)) {
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", entry.name, entry.size_bytes);
     }
     return text;

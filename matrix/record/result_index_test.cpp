@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/record/sample_attempt.hpp"
@@ -52,13 +53,7 @@ struct IndexedStore {
     std::ofstream(folder / "verdict.json") << sample_verdict("failed").dump();
   }
   std::string refusal() const {
-    try {
-      ResultIndex index(store.path);
-      index.runs();
-    } catch (const StoreError& error) {
-      return error.what();
-    }
-    return "opened";
+    return message_of<StoreError>([&] { ResultIndex(store.path).runs(); });
   }
   std::string expected(const std::string& check) const {
     return "index.db is not a reprobench store (" + check +

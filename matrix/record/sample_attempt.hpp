@@ -1,16 +1,14 @@
-// For tests of this layer and of evidence: a temporary folder, an attempt's files as a good worker leaves them, and a
-// run of it.
+// For tests of this layer and of evidence: an attempt's files as a good worker leaves them, and a run of it.
 #pragma once
 
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <stdlib.h>
-
+#include "ci/temporary.hpp"
+#include "ci/thrown.hpp"
 #include "kernels/digest/digest.hpp"
 #include "matrix/base/number.hpp"
 #include "matrix/contract/exit_record.hpp"
@@ -21,20 +19,6 @@
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "reprobench-record-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-    path = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::filesystem::path path;
-};
 
 // The documents of a completed attempt; a test spoils one of them and writes them down.
 struct SampleAttempt {
@@ -146,14 +130,6 @@ inline Plan sample_plan(const SampleAttempt& sample) {
   return plan;
 }
 
-// The text of the StoreError that act() threw.
-inline std::string what_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const StoreError& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+inline std::string what_of(const std::function<void()>& act) { return message_of<StoreError>(act); }
 
 }  // namespace reprobench

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/spec/files/call_list.hpp"
 #include "matrix/spec/matrix_spec.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/stack_spec.hpp"
-#include "matrix/spec/yaml_reader.hpp"
 
 namespace reprobench {
 namespace {
@@ -20,20 +20,18 @@ namespace fs = std::filesystem;
 // A checkout beside a secret.
 struct Checkout {
   Checkout() {
-    std::string name = (fs::temp_directory_path() / "reprobench-checkout-XXXXXX").string();
-    place = mkdtemp(name.data());
     fs::create_directories(root() / ".git");
     fs::create_directories(root() / "matrix/stacks");
     std::ofstream(secret()) << "machine example.org login me password s3cr3t\n";
   }
-  ~Checkout() { fs::remove_all(place); }
   fs::path root() const { return place / "checkout"; }
   fs::path secret() const { return place / ".netrc"; }
   std::string linked(const std::string& name, const fs::path& to) const {
     fs::create_symlink(to, root() / name);
     return (root() / name).string();
   }
-  fs::path place;
+  TemporaryFolder folder;
+  fs::path place = folder.path;
 };
 
 TEST_CASE("#41: a link of a checkout that leads out of it is not read, and no text behind it is shown", "[spec]") {

@@ -18,7 +18,7 @@ GpuInventory inventory_of(const std::string& driver) {
 
 TEST_CASE("without a driver nothing is looked at", "[cli][doctor]") {
   const SmallProject project;
-  const Setting visible("CUDA_VISIBLE_DEVICES", "0");
+  const TemporaryVariable visible("CUDA_VISIBLE_DEVICES", "0");
   const GpuSituation situation = probe_gpus(project.project(), inventory_of(""));
   CHECK(situation.stacks.empty());
   CHECK(situation.shm_bytes == -1);
@@ -48,12 +48,12 @@ TEST_CASE("the container toolkit is the one on PATH", "[cli][doctor]") {
   const SmallProject project;
   const std::string path = std::getenv("PATH");
   {
-    const Setting none("PATH", (project / "none").string());
+    const TemporaryVariable none("PATH", (project / "none").string());
     CHECK_FALSE(probe_gpus(project.project(), inventory_of("580.1")).toolkit);
   }
   written_file(project / "bin/nvidia-ctk", "#!/bin/sh\n[ \"$1\" = --version ] && echo NVIDIA CTK version 1.17.8-x\n",
                true);
-  const Setting with("PATH", (project / "bin").string() + ":" + path);
+  const TemporaryVariable with("PATH", (project / "bin").string() + ":" + path);
   const auto toolkit = probe_gpus(project.project(), inventory_of("580.1")).toolkit;
   REQUIRE(toolkit);
   CHECK(toolkit->version == "1.17.8");
@@ -87,7 +87,7 @@ TEST_CASE("libraries on LD_LIBRARY_PATH come folder by folder, each file once, b
   fs::create_symlink(project / "a/libcuda.so.1", project / "b/libcuda.so.1");
   fs::create_symlink(project / "b/gone", project / "b/libcudart.so.9");
   const std::string in = (project / "").string();
-  const Setting setting("LD_LIBRARY_PATH", in + "32:" + in + "b:/no/such/folder:" + in + "a");
+  const TemporaryVariable setting("LD_LIBRARY_PATH", in + "32:" + in + "b:/no/such/folder:" + in + "a");
   const auto libraries = probe_gpus(project.project(), inventory_of("580.1")).libraries;
   CHECK(paths_below(libraries, project / "") == std::vector<std::string>{"libcuda.so.1 b/libcuda.so.1",
                                                                          "libcudart.so.13 b/libcudart.so.13",
@@ -107,10 +107,10 @@ TEST_CASE("whether the driver's library can be loaded is what the loader says", 
 TEST_CASE("the shared memory is that of /dev/shm, and the visible devices those of the variable", "[cli][doctor]") {
   const SmallProject project;
   {
-    const Setting visible("CUDA_VISIBLE_DEVICES", "1,0");
+    const TemporaryVariable visible("CUDA_VISIBLE_DEVICES", "1,0");
     CHECK(probe_gpus(project.project(), inventory_of("580.1")).visible_devices == "1,0");
   }
-  const Setting none("CUDA_VISIBLE_DEVICES", std::nullopt);
+  const TemporaryVariable none("CUDA_VISIBLE_DEVICES", std::nullopt);
   const GpuSituation situation = probe_gpus(project.project(), inventory_of("580.1"));
   CHECK_FALSE(situation.visible_devices);
   const fs::space_info space = fs::exists("/dev/shm") ? fs::space("/dev/shm") : fs::space_info{0, 0, 0};

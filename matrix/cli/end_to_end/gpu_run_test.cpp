@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -46,18 +47,12 @@ thresholds:
 // A host with this GPU, and a store.
 struct GpuHost {
   explicit GpuHost(const json& gpu, const char* matrix = kGpuMatrix) : machine(json{{"gpus", json::array({gpu})}}) {
-    setenv("REPROBENCH_NVML_LIBRARY", FakeNvmlScene::library().c_str(), 1);
-    setenv("REPROBENCH_LOCK_DIR", machine.folder.c_str(), 1);
     std::ofstream(machine.folder / "matrix.yaml") << matrix;
     // An attempt's environment is its request's, so what the fake worker does to the fake GPU needs a way of its own.
     std::ofstream(machine.folder / "worker.sh")
         << "#!/bin/sh\nREPROBENCH_FAKE_NVML_COMMANDS=" << machine.commands().string()
         << " exec " REPROBENCH_BINARY_DIR "/reprobench-fake-worker \"$@\"\n";
     std::filesystem::permissions(machine.folder / "worker.sh", std::filesystem::perms::owner_all);
-  }
-  ~GpuHost() {
-    unsetenv("REPROBENCH_NVML_LIBRARY");
-    unsetenv("REPROBENCH_LOCK_DIR");
   }
 
   SubprocessResult call(std::vector<std::string> arguments) const {
@@ -94,6 +89,8 @@ struct GpuHost {
   }
 
   FakeNvmlScene machine;
+  TemporaryVariable library{"REPROBENCH_NVML_LIBRARY", FakeNvmlScene::library()};
+  TemporaryVariable locks{"REPROBENCH_LOCK_DIR", machine.folder};
 };
 
 TEST_CASE("a GPU cell runs on the host's GPU, watched, and its verdict says what the GPU did", "[e2e][gpu]") {

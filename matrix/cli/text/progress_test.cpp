@@ -101,7 +101,7 @@ TEST_CASE("libraries that could not be read anew are named where that is most of
 
 TEST_CASE("a cell that noise leaves open is said with its sentence, and what is repeated counts as to be done",
           "[cli]") {
-  const Setting term("TERM", "xterm");
+  const TemporaryVariable term("TERM", "xterm");
   const PseudoTerminal screen;
   const Terminal terminal = file_terminal();
   const Plan plan = three_cells();
@@ -128,7 +128,7 @@ std::string shown_on(const PseudoTerminal& screen) {
 
 TEST_CASE("a terminal shows what was done, what runs and how long it will take", "[cli]") {
   using namespace std::chrono_literals;
-  const Setting term("TERM", "xterm");
+  const TemporaryVariable term("TERM", "xterm");
   const Plan plan = three_cells();
   const PseudoTerminal screen;
   const Terminal terminal = file_terminal();
@@ -150,7 +150,7 @@ TEST_CASE("a terminal shows what was done, what runs and how long it will take",
 }
 
 TEST_CASE("without any record nobody knows how long a run will take", "[cli]") {
-  const Setting term("TERM", "xterm");
+  const TemporaryVariable term("TERM", "xterm");
   const PseudoTerminal screen;
   const Terminal terminal = file_terminal();
   RunProgress progress(three_cells(), {}, terminal);
@@ -182,7 +182,7 @@ TEST_CASE("in a file an installation says each phase once", "[cli]") {
 }
 
 TEST_CASE("on a terminal installations share a line, each with its bar", "[cli]") {
-  const Setting term("TERM", "xterm");
+  const TemporaryVariable term("TERM", "xterm");
   const PseudoTerminal screen;
   const Caught out(STDOUT_FILENO);
   const Terminal terminal = file_terminal();

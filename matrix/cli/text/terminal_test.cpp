@@ -12,10 +12,10 @@ namespace {
 
 // None of the variables that a terminal's colours depend on.
 struct PlainEnvironment {
-  Setting no_color{"NO_COLOR", std::nullopt};
-  Setting force_color{"FORCE_COLOR", std::nullopt};
-  Setting cli_color{"CLICOLOR_FORCE", std::nullopt};
-  Setting term{"TERM", "xterm"};
+  TemporaryVariable no_color{"NO_COLOR", std::nullopt};
+  TemporaryVariable force_color{"FORCE_COLOR", std::nullopt};
+  TemporaryVariable cli_color{"CLICOLOR_FORCE", std::nullopt};
+  TemporaryVariable term{"TERM", "xterm"};
 };
 
 Terminal terminal_with(ColorChoice choice, bool quiet = false) {
@@ -40,14 +40,14 @@ TEST_CASE("a file is coloured by --color always and by the variables that force 
   CHECK(painted_to_file(ColorChoice::never) == "word\n");
   CHECK(painted_to_file(ColorChoice::always) == kRed);
   for (const char* variable : {"FORCE_COLOR", "CLICOLOR_FORCE"}) {
-    const Setting forced(variable, "1");
+    const TemporaryVariable forced(variable, "1");
     CHECK(painted_to_file(ColorChoice::automatic) == kRed);
     CHECK(painted_to_file(ColorChoice::never) == "word\n");
-    const Setting none("NO_COLOR", "1");
+    const TemporaryVariable none("NO_COLOR", "1");
     CHECK(painted_to_file(ColorChoice::automatic) == "word\n");
     CHECK(painted_to_file(ColorChoice::always) == kRed);
   }
-  const Setting empty("FORCE_COLOR", "");
+  const TemporaryVariable empty("FORCE_COLOR", "");
   CHECK(painted_to_file(ColorChoice::automatic) == "word\n");
 }
 
@@ -62,9 +62,9 @@ TEST_CASE("a terminal is coloured unless it is dumb or none was named", "[cli]")
   };
   const Caught out(STDOUT_FILENO);
   CHECK(logged() == kRed);
-  const Setting dumb("TERM", "dumb");
+  const TemporaryVariable dumb("TERM", "dumb");
   CHECK(logged() == "word\n");
-  const Setting none("TERM", std::nullopt);
+  const TemporaryVariable none("TERM", std::nullopt);
   CHECK(logged() == "word\n");
 }
 
@@ -146,9 +146,9 @@ TEST_CASE("the status line is redrawn in place, cut at the terminal's width, and
   terminal.log("log\n");
   CHECK(screen.text() == "log\n");
   CHECK_FALSE(terminal_with(ColorChoice::never, /*quiet=*/true).has_status_line());
-  const Setting dumb("TERM", "dumb");
+  const TemporaryVariable dumb("TERM", "dumb");
   CHECK_FALSE(terminal_with(ColorChoice::never).has_status_line());
-  const Setting none("TERM", std::nullopt);
+  const TemporaryVariable none("TERM", std::nullopt);
   CHECK_FALSE(terminal_with(ColorChoice::never).has_status_line());
 }
 

@@ -49,7 +49,7 @@ TEST_CASE(
                            "cp '{}' \"$6\"\n",
                            image),
                /*is_program=*/true);
-  const Setting path("PATH", (project / "bin").string() + ":/usr/bin:/bin");
+  const TemporaryVariable path("PATH", (project / "bin").string() + ":/usr/bin:/bin");
   const json document = json::parse(inspect(project, {"podman:team/x:1", "--json"}).out);
   CHECK(document.at("image") == "podman:team/x:1");
   CHECK(document.at("findings").at(0).at("code") == "no-torch");

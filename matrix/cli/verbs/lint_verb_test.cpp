@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
@@ -18,12 +19,12 @@ using Texts = std::vector<std::string>;
 
 // A host without the variables of a launcher.
 struct LintPlace : SmallProject {
-  Setting rank{"RANK", std::nullopt};
-  Setting world{"WORLD_SIZE", std::nullopt};
-  Setting local_rank{"LOCAL_RANK", std::nullopt};
-  Setting local_world{"LOCAL_WORLD_SIZE", std::nullopt};
-  Setting address{"MASTER_ADDR", std::nullopt};
-  Setting port{"MASTER_PORT", std::nullopt};
+  TemporaryVariable rank{"RANK", std::nullopt};
+  TemporaryVariable world{"WORLD_SIZE", std::nullopt};
+  TemporaryVariable local_rank{"LOCAL_RANK", std::nullopt};
+  TemporaryVariable local_world{"LOCAL_WORLD_SIZE", std::nullopt};
+  TemporaryVariable address{"MASTER_ADDR", std::nullopt};
+  TemporaryVariable port{"MASTER_PORT", std::nullopt};
 
   std::string file(
       const std::string& text = R"({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 1}})") const {
@@ -49,20 +50,20 @@ TEST_CASE("numbers that were not given are taken from the launcher's variables, 
     return begin == std::string::npos ? "no such line" : text.substr(begin, text.find('\n', begin) - begin);
   };
   {
-    const Setting world("WORLD_SIZE", "16");
-    const Setting local("LOCAL_WORLD_SIZE", "8");
+    const TemporaryVariable world("WORLD_SIZE", "16");
+    const TemporaryVariable local("LOCAL_WORLD_SIZE", "8");
     CHECK_THAT(memory_line(), Contains("1000000000 parameters") && Contains(" 16 ranks, 8 a host"));
     CHECK_THAT(place.text({"--params", "1B", "--world-size", "32", "--gpus-per-host", "4", "--gpu-memory", "80GiB"}),
                Contains(" 32 ranks, 4 a host"));
   }
   for (const char* none : {"many", "0", "16x", "1000001", "-1", ""}) {
-    const Setting world("WORLD_SIZE", none);
+    const TemporaryVariable world("WORLD_SIZE", none);
     CAPTURE(none);
     CHECK_THAT(memory_line(), !Contains(" ranks"));
   }
   for (const char* number : {"1", "1000000"}) {
-    const Setting world("WORLD_SIZE", number);
-    const Setting local("LOCAL_WORLD_SIZE", "1");
+    const TemporaryVariable world("WORLD_SIZE", number);
+    const TemporaryVariable local("LOCAL_WORLD_SIZE", "1");
     CAPTURE(number);
     CHECK_THAT(place.text(model), Contains(std::string(number) + " rank"));
   }
@@ -84,7 +85,7 @@ TEST_CASE("a host's GPUs say how many ranks it holds and how small its smallest 
   nlohmann::json small = fake_gpu("GPU-b");
   small["memory_bytes"] = 40LL << 30;
   const FakeNvmlScene scene(json{{"gpus", json::array({fake_gpu("GPU-a"), small, fake_gpu("GPU-c")})}});
-  const Setting library("REPROBENCH_NVML_LIBRARY", FakeNvmlScene::library());
+  const TemporaryVariable library("REPROBENCH_NVML_LIBRARY", FakeNvmlScene::library());
   const LintPlace place;
   const json memory = place.document({"--params", "1B", "--world-size", "6"}).at("memory");
   CHECK(memory.at("gpu").at("limit_bytes") == 40LL << 30);
@@ -95,14 +96,7 @@ TEST_CASE("a host's GPUs say how many ranks it holds and how small its smallest 
 
 TEST_CASE("a model is what an installed stack's worker says of it", "[cli]") {
   const LintPlace place;
-  const auto refused = [&](const Texts& words) {
-    try {
-      place.text(words);
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was refused");
-  };
+  const auto refused = [&](const Texts& words) { return message_of<UsageError>([&] { place.text(words); }); };
   CHECK(refused({"--model", "mlp/base"}) ==
         "no stack is installed that could say how large `mlp/base` is; install one or give --params");
   place.install("new", small_capability(), /*with_worker=*/false);
@@ -125,14 +119,7 @@ TEST_CASE("a model is what an installed stack's worker says of it", "[cli]") {
 
 TEST_CASE("options that are no numbers, sizes, folders or keys are refused by their words", "[cli]") {
   const LintPlace place;
-  const auto refused = [&](const Texts& words) {
-    try {
-      place.text(words);
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was refused");
-  };
+  const auto refused = [&](const Texts& words) { return message_of<UsageError>([&] { place.text(words); }); };
   CHECK(refused({"--params", "many"}) ==
         "--params must be a number of parameters such as 1300000000, 1.3e9 or 1.3B, got `many`");
   CHECK(refused({"--largest-layer", "x"}) ==
@@ -142,7 +129,7 @@ TEST_CASE("options that are no numbers, sizes, folders or keys are refused by th
   CHECK(refused({"--offload-root", "/no/such"}) == "--offload-root /no/such is no folder");
   CHECK(refused({"--ignore", "zero_optimization", "--ignore", "no_such"}) ==
         "--ignore no_such: the file has no such key");
-  CHECK(refused({"--ignore", "zero_optimization"}) == "nothing was refused");
+  CHECK(refused({"--ignore", "zero_optimization"}) == "nothing was thrown");
   CHECK_THAT(refused({"--stack", "nwe"}), Contains("no stack `nwe`; did you mean `new`?"));
   CHECK_THROWS_WITH(place.lint({}), "name a DeepSpeed configuration, such as ds_config.json");
 }
@@ -184,8 +171,8 @@ TEST_CASE("a port that is taken is found where MASTER_PORT names it", "[cli]") {
   REQUIRE(bind(listening, reinterpret_cast<sockaddr*>(&address), size) == 0);
   REQUIRE(listen(listening, 1) == 0);
   REQUIRE(getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  const Setting port("MASTER_PORT", std::to_string(ntohs(address.sin_port)));
-  const Setting master("MASTER_ADDR", "127.0.0.1");
+  const TemporaryVariable port("MASTER_PORT", std::to_string(ntohs(address.sin_port)));
+  const TemporaryVariable master("MASTER_ADDR", "127.0.0.1");
   const Texts taken = codes_of(place.document({}));
   close(listening);
   const Texts again = codes_of(place.document({}));

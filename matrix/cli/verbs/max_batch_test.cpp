@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "ci/catch.hpp"
-#include "matrix/cli/text/batch_fit_text.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/contract/attempt_memory.hpp"
 
@@ -40,12 +40,7 @@ struct BatchPlace : SmallProject {
     return said_by(&declare_describe, store(), words);
   }
   std::string refused(const Texts& words) const {
-    try {
-      say(words);
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "nothing was refused";
+    return message_of<UsageError>([&] { say(words); });
   }
   std::filesystem::path worker;
 };

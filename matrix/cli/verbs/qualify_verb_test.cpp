@@ -37,7 +37,7 @@ TEST_CASE("a candidate that is not what it says fails at once, before its refere
 TEST_CASE("what is no image, or cannot be had, is said with its name", "[cli]") {
   const SmallProject project;
   CHECK_THROWS_WITH(qualify(project, "/nowhere", "/nowhere"), Contains("/nowhere") && Contains("no such file"));
-  const test::ScopedVariable path("PATH", "/nowhere");
+  const TemporaryVariable path("PATH", "/nowhere");
   CHECK_THROWS_WITH(qualify(project, "podman:team/x", "/nowhere"), "podman:team/x: podman is not on PATH");
 }
 

@@ -25,7 +25,7 @@ struct FakePython {
       : setting("REPROBENCH_PYTHON",
                 written_file(project / "bin/python3", "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\n" + body, true).string()) {
   }
-  Setting setting;
+  TemporaryVariable setting;
 };
 
 TEST_CASE("a run says its plan, each cell and its folder on stderr, and its verdict on stdout", "[cli][process]") {

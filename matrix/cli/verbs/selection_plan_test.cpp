@@ -1,5 +1,6 @@
 // Which cells of a small matrix a call plans, what it then says of itself, and what it refuses.
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/text/plan_text.hpp"
 #include "matrix/cli/verbs/selection.hpp"
@@ -167,14 +168,7 @@ TEST_CASE("a cell that was left out says by which options, and keeps its place",
 
 TEST_CASE("a name that no cell has is refused with the nearest", "[cli]") {
   Planned planned;
-  const auto refused = [&] {
-    try {
-      planned.plan();
-    } catch (const UsageError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was refused");
-  };
+  const auto refused = [&] { return message_of<UsageError>([&] { planned.plan(); }); };
   const std::string of = " of " + planned.options.matrix + " `";
   SECTION("stack") {
     planned.options.stacks = {"new", "odl"};

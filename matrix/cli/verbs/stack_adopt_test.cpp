@@ -1,8 +1,6 @@
 // `stack adopt` on a PyTorch in miniature: what it says, what it writes, and what it refuses.
 #include "matrix/cli/verbs/stack_adopt.hpp"
 
-#include <regex>
-
 #include "ci/catch.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/provision/environment_fixture.hpp"
@@ -17,9 +15,9 @@ using Texts = std::vector<std::string>;
 struct Adoption {
   SmallProject project;
   test::FakeEnvironment environment;
-  Setting no_compiler{"CXX", "/no/compiler"};
-  Setting no_library_path{"LD_LIBRARY_PATH", std::nullopt};
-  Setting no_environment{"VIRTUAL_ENV", std::nullopt};
+  TemporaryVariable no_compiler{"CXX", "/no/compiler"};
+  TemporaryVariable no_library_path{"LD_LIBRARY_PATH", std::nullopt};
+  TemporaryVariable no_environment{"VIRTUAL_ENV", std::nullopt};
 
   // What was said until it ended, and how: with a code or a problem.
   struct Told {
@@ -104,10 +102,10 @@ TEST_CASE("PyTorch is looked for below a prefix, in a folder of it, or where Pyt
   CHECK_THAT(adoption.adopt({"--prefix", (adoption.project / "none").string()}).problem, !Contains("no C++ compiler"));
   CHECK_THAT(adoption.adopt({"--python", "/no/python"}).problem, Contains("/no/python"));
   {
-    const Setting active("VIRTUAL_ENV", "/no/environment");
+    const TemporaryVariable active("VIRTUAL_ENV", "/no/environment");
     CHECK_THAT(adoption.adopt({}).problem, Contains("/no/environment/bin/python3"));
   }
-  const Setting path("PATH", (adoption.project / "none").string());
+  const TemporaryVariable path("PATH", (adoption.project / "none").string());
   CHECK_THAT(adoption.adopt({}).problem, Contains("python3") && !Contains("/no/"));
 }
 
@@ -148,7 +146,7 @@ TEST_CASE("a library that the environment lacks is looked for on LD_LIBRARY_PATH
   const std::string there = "libc10.so would be taken from another PyTorch, " + (moved / "libc10.so").string();
   const auto problem = [&] { return adoption.adopt({"--prefix", adoption.prefix()}).problem; };
   CHECK_THAT(problem(), Contains("is not adopted") && !Contains(there));
-  const Setting path("LD_LIBRARY_PATH", "relative:" + moved.string());
+  const TemporaryVariable path("LD_LIBRARY_PATH", "relative:" + moved.string());
   CHECK_THAT(problem(), Contains(there));
 }
 

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/cli/doctor/preflight.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/exec/python.hpp"
@@ -173,14 +174,10 @@ TEST_CASE("installations that fail are named together, after those that could be
   project.install("new", small_capability());
   project.add_stack("third", small_stack("third", "2.7.0"));
   for (const char* name : {"old", "third"}) project.install(name, small_capability(), /*with_worker=*/false);
-  const Setting no_compiler("CXX", "/no/compiler");
-  std::string problem;
-  try {
-    stack(project, {"install", "third", "old", "new"});
-  } catch (const ProvisionError& error) {
-    problem = error.what();
-  }
-  CHECK(problem ==
+  const TemporaryVariable no_compiler("CXX", "/no/compiler");
+  CHECK(message_of<ProvisionError>([&] {
+          stack(project, {"install", "third", "old", "new"});
+        }) ==
         "third: no C++ compiler was found to build the worker; install g++ or set CXX\n"
         "old: no C++ compiler was found to build the worker; install g++ or set CXX");
 }
@@ -188,7 +185,7 @@ TEST_CASE("installations that fail are named together, after those that could be
 // A project beside a `python3` that has every module, which is asked at once.
 struct PreflightPlace : SmallProject {
   std::string python = written_file(*this / "bin/python3", "#!/bin/sh\n", /*is_program=*/true).string();
-  Setting setting{"REPROBENCH_PYTHON", python};
+  TemporaryVariable setting{"REPROBENCH_PYTHON", python};
 };
 
 std::string line_of(const PreflightLines& lines, const std::string& check) {
@@ -277,8 +274,8 @@ TEST_CASE("little memory or room and a governor that changes the clock are warne
 
 TEST_CASE("tools that are missing fail, with the remedy", "[cli]") {
   const SmallProject project;
-  const Setting path("PATH", (project / "nothing").string());
-  const Setting python("REPROBENCH_PYTHON", "/no/python");
+  const TemporaryVariable path("PATH", (project / "nothing").string());
+  const TemporaryVariable python("REPROBENCH_PYTHON", "/no/python");
   const PreflightLines lines = preflight(project.project());
   for (const char* tool : {"c++", "cmake", "ninja"}) {
     CHECK(line_of(lines, tool) ==

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/cli/project.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/exec/sample_plan.hpp"
@@ -26,29 +25,6 @@
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
-
-// An environment variable with a value, or without one, for a while.
-class Setting {
- public:
-  Setting(const char* name, const std::optional<std::string>& value) : name_(name) {
-    if (const char* before = std::getenv(name)) before_ = before;
-    set(value);
-  }
-  ~Setting() { set(before_); }
-  Setting(const Setting&) = delete;
-  Setting& operator=(const Setting&) = delete;
-
- private:
-  void set(const std::optional<std::string>& value) const {
-    if (value) {
-      setenv(name_, value->c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 // What is written to a descriptor goes into a file as long as this lives.
 class Caught {
@@ -193,8 +169,8 @@ class SmallProject {
 
  private:
   TemporaryFolder folder_;
-  Setting root_setting_;
-  Setting stacks_setting_{"REPROBENCH_STACKS", std::nullopt};
+  TemporaryVariable root_setting_;
+  TemporaryVariable stacks_setting_{"REPROBENCH_STACKS", std::nullopt};
 };
 
 // What the worker of a stack says that is as its file declares it.

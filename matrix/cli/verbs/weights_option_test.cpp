@@ -1,7 +1,7 @@
 // `--weights` of run, plan and compare with workers that only say what they are told to.
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/base/sha256.hpp"
-#include "matrix/base/usage_error.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/contract/attempt_memory.hpp"
 #include "matrix/spec/files/weights_fixture.hpp"
@@ -117,13 +117,7 @@ TEST_CASE("what a worker has against weights ends the command before anything ru
   const std::string expected = place.file() + ": error[RB042]: these weights are not mlp/base's\n" + place.file() +
                                ": error[RB042]: `a` is nothing of mlp/base";
   for (const Texts& more : {Texts{"--weights", place.file()}, Texts{"--weights", place.file(), "--dry-run"}}) {
-    std::string said;
-    try {
-      place.run(worker, more);
-    } catch (const SpecError& error) {
-      said = error.what();
-    }
-    CHECK(said == expected);
+    CHECK(message_of<SpecError>([&] { place.run(worker, more); }) == expected);
   }
   CHECK(place.runs().empty());
 }

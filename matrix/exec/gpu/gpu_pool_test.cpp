@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/exec/sample_plan.hpp"
 
 namespace reprobench {
@@ -166,13 +167,13 @@ TEST_CASE("a worker sees its GPUs by UUID, in their order", "[exec][gpu]") {
 }
 
 TEST_CASE("locks are where the user says, else where all users of the host meet", "[exec][gpu]") {
-  setenv("REPROBENCH_LOCK_DIR", "/chosen", 1);
+  const TemporaryVariable chosen("REPROBENCH_LOCK_DIR", "/chosen");
   CHECK(gpu_lock_folder() == "/chosen");
   const auto shared = access("/run/lock", W_OK | X_OK) == 0 ? std::filesystem::path("/run/lock")
                                                             : std::filesystem::temp_directory_path();
-  setenv("REPROBENCH_LOCK_DIR", "", 1);
+  const TemporaryVariable empty("REPROBENCH_LOCK_DIR", "");
   CHECK(gpu_lock_folder() == shared);
-  unsetenv("REPROBENCH_LOCK_DIR");
+  const TemporaryVariable none("REPROBENCH_LOCK_DIR", std::nullopt);
   CHECK(gpu_lock_folder() == shared);
 }
 

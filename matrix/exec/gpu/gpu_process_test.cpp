@@ -5,6 +5,8 @@
 #include <thread>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/exec/attempt_environment.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu/gpu_pool.hpp"
@@ -34,11 +36,9 @@ json machine_with(const std::vector<std::string>& uuids) {
 // A run on a fake machine; the stack is the name of what the fake worker shall do there.
 struct GpuScene {
   explicit GpuScene(const json& script) : machine(script) {
-    setenv("REPROBENCH_LOCK_DIR", store.path.c_str(), 1);
     settings.library = FakeNvmlScene::library();
     options.retry_backoff = milliseconds(1);
   }
-  ~GpuScene() { unsetenv("REPROBENCH_LOCK_DIR"); }
 
   Cell cell(const std::string& cell_id, const std::string& behaviour) {
     Cell cell = sample_cell(cell_id, behaviour);
@@ -72,6 +72,7 @@ struct GpuScene {
 
   FakeNvmlScene machine;
   TemporaryFolder store;
+  TemporaryVariable locks{"REPROBENCH_LOCK_DIR", store.path};
   std::filesystem::path folder;
   TelemetrySettings settings;
   ExecutionOptions options;
@@ -441,20 +442,14 @@ TEST_CASE("a GPU's lock that cannot be written is the store's failure, with what
   gpu.uuid = "GPU-a";
   gpu.compute_capability = "9.0";
   GpuPool pool({gpu}, "/proc/reprobench-no-such-folder");
-  try {
-    pool.try_lease("sm_90", 1, true);
-    FAIL("no throw");
-  } catch (const StoreError& error) {
-    CHECK(says(error.what(), "reprobench-GPU-a.lock: a GPU cannot be locked"));
-    CHECK(says(error.what(), "REPROBENCH_LOCK_DIR"));
-  }
+  const std::string said = message_of<StoreError>([&] { pool.try_lease("sm_90", 1, true); });
+  CHECK(says(said, "reprobench-GPU-a.lock: a GPU cannot be locked"));
+  CHECK(says(said, "REPROBENCH_LOCK_DIR"));
 }
 
 TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH finds", "[exec][gpu]") {
   const TemporaryFolder folder;
-  const char* before = std::getenv("LD_LIBRARY_PATH");
-  const std::string kept = before == nullptr ? "" : before;
-  setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.path.string()).c_str(), 1);
+  const TemporaryVariable searched("LD_LIBRARY_PATH", "/nowhere:" + folder.path.string());
   CellRequest request;
   request.knobs = with_defaults({});
   const auto path_of = [&](const std::vector<GpuFacts>& gpus, const std::map<std::string, std::string>& of_stack) {
@@ -468,11 +463,6 @@ TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH f
   CHECK(path_of({GpuFacts{}}, {}) == folder.path.string());
   CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/stack/lib"}}) == "/stack/lib:" + folder.path.string());
   CHECK(path_of({}, {}) == "unset");
-  if (before == nullptr) {
-    unsetenv("LD_LIBRARY_PATH");
-  } else {
-    setenv("LD_LIBRARY_PATH", kept.c_str(), 1);
-  }
 }
 
 // When the attempts of a run held their GPU.
@@ -486,8 +476,8 @@ TEST_CASE("F24: timed cells of two runners never hold one GPU at the same time",
   GpuScene first(machine_with({"GPU-a"}));
   const std::string script = std::getenv("REPROBENCH_FAKE_NVML");
   GpuScene second(machine_with({"GPU-a"}));
-  setenv("REPROBENCH_FAKE_NVML", script.c_str(), 1);  // one machine for both
-  setenv("REPROBENCH_LOCK_DIR", locks.path.c_str(), 1);
+  const TemporaryVariable machine("REPROBENCH_FAKE_NVML", script);  // one machine for both
+  const TemporaryVariable lock_folder("REPROBENCH_LOCK_DIR", locks.path);
   const auto intervals_of = [](GpuScene& scene, std::vector<Interval>& intervals) {
     scene.observer.attempt_started = [&](const Cell&, const CellRequest&) {
       intervals.push_back({Steady::now(), Steady::now()});

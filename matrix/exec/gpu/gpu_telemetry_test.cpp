@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "ci/catch.hpp"
-#include "matrix/exec/sample_plan.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 #include "matrix/record/telemetry_reader.hpp"
 

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/exec/sample_plan.hpp"
 #include "matrix/record/telemetry_reader.hpp"
 
@@ -58,13 +59,8 @@ TEST_CASE("a telemetry file is new, and its folder is there", "[exec][gpu]") {
   const TemporaryFolder folder;
   const auto path = folder.path / "telemetry.jsonl";
   std::ofstream(path) << "of somebody else";
-  const auto refusal = [](const std::filesystem::path& at) -> std::string {
-    try {
-      TelemetryFile(at, kTelemetryHeader);
-    } catch (const StoreError& error) {
-      return error.what();
-    }
-    return "none";
+  const auto refusal = [](const std::filesystem::path& at) {
+    return message_of<StoreError>([&] { TelemetryFile(at, kTelemetryHeader); });
   };
   CHECK(refusal(path) == path.string() + ": File exists");
   CHECK(refusal(folder.path / "no" / "t.jsonl") ==

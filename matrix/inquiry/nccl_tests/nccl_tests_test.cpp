@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
+#include "ci/thrown.hpp"
 #include "matrix/inquiry/nccl_tests/nccl_tests_operation.hpp"
 #include "matrix/spec/files/input_text.hpp"
 
@@ -41,12 +42,7 @@ std::string with_every(std::string text, const std::string& key, const std::stri
 NcclTestsFile read(const std::string& text) { return read_nccl_tests(text, "a.json"); }
 
 std::string refusal(const std::string& text) {
-  try {
-    read(text);
-  } catch (const SpecError& error) {
-    return error.what();
-  }
-  return "read";
+  return message_of<SpecError>([&] { read(text); });
 }
 
 void check_undecided(const std::string& text, const std::string& why) {

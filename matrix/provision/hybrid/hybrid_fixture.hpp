@@ -19,14 +19,14 @@ struct PackagedFile {
 // A store with stacks of torch, OpenMP and the libraries that each test adds.
 class StackHome {
  public:
-  std::filesystem::path path() const { return folder_.path(); }
-  std::filesystem::path site(const std::string& stack) const { return folder_.path() / folder_of(stack) / "site"; }
+  std::filesystem::path path() const { return folder_.path; }
+  std::filesystem::path site(const std::string& stack) const { return folder_.path / folder_of(stack) / "site"; }
   static std::string folder_of(const std::string& stack) { return stack + "-0123456789ab"; }
 
   // A library in a stack, with its package's RECORD and the stack's manifest.
   void add_library(const std::string& stack, const std::string& package, const std::string& path,
                    const LinkedLibrary& library, const std::string& code = "") {
-    const std::filesystem::path source = folder_.path() / "code.c";
+    const std::filesystem::path source = folder_.path / "code.c";
     write_file(source, code + "\n");
     link_library(site(stack) / path, library, source.string());
     add(stack, package, path);
@@ -49,7 +49,7 @@ class StackHome {
     add_file(stack, "torch", "torch/include/version.h", "// of " + stack);
   }
 
-  SiteSource source(const std::string& stack) const { return site_source(folder_.path() / folder_of(stack)); }
+  SiteSource source(const std::string& stack) const { return site_source(folder_.path / folder_of(stack)); }
 
   static std::string id_of(const std::string& stack, const std::string& number) {
     return "0x" + sha256_of_text(stack).substr(0, 7) + number;
@@ -75,7 +75,7 @@ class StackHome {
       }
       write_file(site(stack) / info / "RECORD", record);
     }
-    write_manifest(folder_.path() / folder_of(stack), manifest);
+    write_manifest(folder_.path / folder_of(stack), manifest);
   }
 
   TemporaryFolder folder_;

@@ -4,12 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/base/sha256.hpp"
-#include "matrix/spec/files/own_files.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 
 namespace reprobench {
@@ -18,13 +17,6 @@ namespace {
 // A folder of one test with the file my.json in it; messages name it as typed.
 class FileScene {
  public:
-  FileScene() : folder_(std::filesystem::temp_directory_path() / fmt::format("instruction-file-{}", getpid())) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~FileScene() { std::filesystem::remove_all(folder_); }
-  FileScene(const FileScene&) = delete;
-  FileScene& operator=(const FileScene&) = delete;
-
   std::string path() const { return (folder_ / "my.json").string(); }
   const std::filesystem::path& folder() const { return folder_; }
   void write(const std::string& text) const { std::ofstream(path(), std::ios::binary) << text; }
@@ -47,7 +39,8 @@ class FileScene {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder place_;
+  std::filesystem::path folder_ = place_.path;
 };
 
 const std::string kRecord = R"({"instruction": "a", "input": "", "output": "b"})";

@@ -1,7 +1,6 @@
 // For tests: a folder of safetensors files and indices.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-#include <unistd.h>
-
+#include "ci/temporary.hpp"
 #include "matrix/base/safetensors.hpp"
 
 namespace reprobench {
@@ -24,14 +21,6 @@ class WeightsScene {
     std::vector<std::int64_t> shape;
     std::vector<float> values;
   };
-
-  WeightsScene() : folder_(std::filesystem::temp_directory_path() / fmt::format("weights-scene-{}", getpid())) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~WeightsScene() { std::filesystem::remove_all(folder_); }
-  WeightsScene(const WeightsScene&) = delete;
-  WeightsScene& operator=(const WeightsScene&) = delete;
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string folder() const { return folder_.string(); }
@@ -67,7 +56,8 @@ class WeightsScene {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder place_;
+  std::filesystem::path folder_ = place_.path;
 };
 
 }  // namespace reprobench

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
@@ -39,7 +40,8 @@ TEST_CASE("scaling keeps a mirrored scan mirrored and interpolates in 14ths", "[
 }
 
 TEST_CASE("a truncated data file is refused by name and size", "[models]") {
-  const auto folder = std::filesystem::temp_directory_path() / ("reprobench-digits-" + std::to_string(getpid()));
+  const TemporaryFolder place;
+  const auto folder = place.path / "data";
   std::filesystem::create_directories(folder / "digits");
   std::ofstream(folder / "digits" / "digits.bin") << "short";
   CHECK_THROWS_WITH(load_digits(folder),

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "models/data/byte_tokens.hpp"
 
 namespace reprobench {
@@ -16,7 +17,8 @@ const std::filesystem::path kShipped =
 
 // Of `text` as a file; without the file's name, which the message must begin with.
 std::string refusal_of(const std::string& text) {
-  const auto path = std::filesystem::temp_directory_path() / ("instructions-" + std::to_string(getpid()) + ".json");
+  const TemporaryFolder folder;
+  const auto path = folder.path / "instructions.json";
   std::ofstream(path, std::ios::binary) << text;
   std::string said;
   try {
@@ -26,7 +28,6 @@ std::string refusal_of(const std::string& text) {
     REQUIRE(said.starts_with(path.string() + ": "));
     said.erase(0, path.string().size() + 2);
   }
-  std::filesystem::remove(path);
   return said;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 
 namespace reprobench {
 namespace {
@@ -54,7 +55,8 @@ TEST_CASE("a context the text cannot fill is refused", "[models]") {
 }
 
 TEST_CASE("a text of another length is refused by name and size", "[models]") {
-  const auto folder = std::filesystem::temp_directory_path() / ("reprobench-text-" + std::to_string(getpid()));
+  const TemporaryFolder place;
+  const auto folder = place.path / "data";
   const auto file = folder / "text" / "paradise_lost.txt";
   std::filesystem::create_directories(folder / "text");
   std::ofstream(file) << "short";
