@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/catch.hpp"
-#include "matrix/cli/text/wrapped_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
 
 namespace reprobench {

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/contract/declared_call.hpp"
+#include "matrix/numerics/steps/implementation_changes.hpp"
 
 namespace reprobench {
 namespace {
@@ -164,18 +166,17 @@ std::string verdict_on(const OperatorAtlas& atlas, std::size_t column) {
 }
 
 std::string families_text(const OperatorAtlas& atlas, std::size_t column, const Terminal& terminal) {
-  std::string text;
+  TextTable table("  <40 <");
   for (const Family& family : families_of(atlas, column)) {
     if (family.strongest == CallWord::equal) continue;
     for (const auto& [word, shapes] : family.shapes) {
       std::string label(to_string(word));
       std::replace(label.begin(), label.end(), '_', ' ');
-      text += fmt::format("  {:<40} {} at {}\n", word == family.shapes.begin()->first ? family.name : "", label,
-                          fmt::join(shapes, ", "));
+      table.say(word == family.shapes.begin()->first ? family.name : "", "{} at {}", label, fmt::join(shapes, ", "));
     }
-    if (!family.why.empty()) text += fmt::format("  {:<40} {}\n", "", terminal.paint(family.why, Style::dim));
+    if (!family.why.empty()) table.row("", terminal.paint(family.why, Style::dim));
   }
-  return text;
+  return table.text();
 }
 
 // An operator that a release lacks is no fault of a matrix that holds older ones too; between two runs it is no
@@ -196,13 +197,15 @@ Match word_of(const OperatorAtlas& atlas, const AtlasRow& row, std::size_t colum
 }  // namespace
 
 std::string atlas_table(const OperatorAtlas& atlas, bool with_equal, const Terminal& terminal) {
-  std::string text = drill_line(atlas) + atlas_summary(atlas) + "\n" + terminal.paint(kLegend, Style::dim) + "\n";
-  std::vector<std::size_t> widths;
+  std::string layout;
+  std::vector<std::string> cells;
   for (const AtlasColumn& column : atlas.columns) {
-    widths.push_back(std::max<std::size_t>(6, column.release.size()));
-    text += fmt::format("{:>{}} ", column.release, widths.back());
+    layout += fmt::format(">{} ", std::max<std::size_t>(6, column.release.size()));
+    cells.push_back(column.release);
   }
-  text += " call\n";
+  cells.emplace_back("call");
+  TextTable table(layout + " <");
+  table.add(cells);
   int equal = 0;
   for (const AtlasRow& row : atlas.rows) {
     if (is_equal_everywhere(atlas, row) && !with_equal) {
@@ -210,12 +213,14 @@ std::string atlas_table(const OperatorAtlas& atlas, bool with_equal, const Termi
       continue;
     }
     for (std::size_t i = 0; i < row.by_column.size(); ++i) {
-      text += fmt::format("{:>{}} ", cell_text(atlas, row, i), widths[i]);
+      cells[i] = cell_text(atlas, row, i);
     }
-    text += " " + row.call + "\n";
+    cells.back() = row.call;
+    table.add(cells);
   }
-  if (equal > 0) text += fmt::format("{} calls have equal bits in every column that has records\n", equal);
-  return text + problems_text(atlas);
+  if (equal > 0) table.line("{} calls have equal bits in every column that has records", equal);
+  return drill_line(atlas) + atlas_summary(atlas) + "\n" + terminal.paint(kLegend, Style::dim) + "\n" + table.text() +
+         problems_text(atlas);
 }
 
 std::string atlas_markdown(const OperatorAtlas& atlas) {
@@ -251,14 +256,14 @@ std::string atlas_pairs(const OperatorAtlas& atlas, const Terminal& terminal, bo
     if (!reference || !ours.problem.empty() || (only_changed && is_equal_throughout(atlas, column))) continue;
     text += fmt::format("{} against {}: {}\n", terminal.paint(named(ours), Style::bold),
                         named(atlas.columns[*reference]), verdict_on(atlas, column));
-    for (const SideDifference& difference : ours.changed) {
-      text += fmt::format("  changed     {}: {}\n", difference.what, sides_text(difference));
+    TextTable changes("  <11 <");
+    for (const SideDifference& difference : ours.changed) changes.row("changed", change_text(difference));
+    const bool is_same_setup = ours.not_compared.empty() && !ours.run.empty() && ours.changed.empty();
+    if (is_same_setup && !is_equal_throughout(atlas, column)) {
+      changes.row("changed", "nothing that is on record: versions, settings and machine are the same");
     }
-    if (!ours.not_compared.empty()) continue;
-    if (!ours.run.empty() && ours.changed.empty() && !is_equal_throughout(atlas, column)) {
-      text += "  changed     nothing that is on record: versions, settings and machine are the same\n";
-    }
-    text += families_text(atlas, column, terminal);
+    text += changes.text();
+    if (ours.not_compared.empty()) text += families_text(atlas, column, terminal);
   }
   if (atlas.expected_run.empty() && atlas.columns.size() == 1) {
     text += fmt::format("{} alone made operator calls: there is nothing to hold them against\n", atlas.columns[0].name);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/cli/text/text_table.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -20,16 +22,12 @@ std::string batch_text(const BatchNeed& batch) {
 }
 
 std::string largest_text(const LargestBatch& answer) {
-  std::string text = names_of(answer.knobs) + "\n";
-  if (!answer.why_not.empty()) return text + "  not predicted  " + answer.why_not + "\n";
-  text += answer.largest ? fmt::format("  largest        {}\n", batch_text(*answer.largest))
-                         : "  largest        none: not even the smallest batch fits\n";
-  if (answer.too_large) {
-    text += fmt::format("  too large      {}\n", batch_text(*answer.too_large));
-  } else {
-    text += "  too large      nothing that can be asked for\n";
-  }
-  return text;
+  TextTable table("  <14 <");
+  table.line("{}", names_of(answer.knobs));
+  if (!answer.why_not.empty()) return table.row("not predicted", answer.why_not).text();
+  table.row("largest", answer.largest ? batch_text(*answer.largest) : "none: not even the smallest batch fits");
+  table.row("too large", answer.too_large ? batch_text(*answer.too_large) : "nothing that can be asked for");
+  return table.text();
 }
 
 std::string wished_text(const BatchFit& fit) {

@@ -8,16 +8,15 @@
 
 #include "matrix/base/number.hpp"
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 
 namespace reprobench {
 namespace {
 
+constexpr const char* kLabelled = "  <11 <";
 constexpr std::size_t kTensorsShown = 5;
 constexpr std::size_t kSourcesShown = 8;
 constexpr std::size_t kImplementationsShown = 4;
-
-// A longer label than the column is wide still ends in a space.
-std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<11} {}\n", label, text); }
 
 // `bits`: 16 hex digits.
 std::string bits_text(ElementType type, double value, const std::string& bits) {
@@ -26,112 +25,107 @@ std::string bits_text(ElementType type, double value, const std::string& bits) {
                                                  : fmt::format("0x{}", digits);
 }
 
-std::string element_text(const ElementFinding& finding) {
+void add_element(TextTable& table, const ElementFinding& finding) {
   const std::string apart = distance_text(finding.ulp, finding.distance_rms);
   const std::string most = distance_text(finding.max_ulp, finding.max_distance_rms);
-  std::string text = line(
-      "element",
-      fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor, fmt::join(finding.shape, " x "),
-                  finding.index, finding.block, bits_text(finding.type, finding.measured, finding.measured_bits),
-                  bits_text(finding.type, finding.expected, finding.expected_bits), apart.empty() ? "" : ", " + apart));
-  text += line("", fmt::format("{} of {} elements differ{}", finding.differing, finding.count,
-                               most.empty() ? "" : ", by up to " + most));
-  return text;
+  table.say("element", "{} [{}], index {} in block {}: {} against {}{}", finding.tensor,
+            fmt::join(finding.shape, " x "), finding.index, finding.block,
+            bits_text(finding.type, finding.measured, finding.measured_bits),
+            bits_text(finding.type, finding.expected, finding.expected_bits), apart.empty() ? "" : ", " + apart);
+  table.say("", "{} of {} elements differ{}", finding.differing, finding.count,
+            most.empty() ? "" : ", by up to " + most);
 }
 
-std::string call_text(const OperatorDivergence& divergence) {
+void add_call(TextTable& table, const OperatorDivergence& divergence) {
   const OperatorRecord& call = divergence.measured;
-  std::string text = line(
-      "operator", fmt::format("{} in the {} of `{}`, call {} of step {}; all {} inputs agree", call.name, call.pass,
-                              call.module.empty() ? "-" : call.module, call.index, call.step, call.inputs.size()));
+  table.say("operator", "{} in the {} of `{}`, call {} of step {}; all {} inputs agree", call.name, call.pass,
+            call.module.empty() ? "-" : call.module, call.index, call.step, call.inputs.size());
   for (const OperatorTensor& input : call.inputs) {
     if (input.digest.empty()) continue;
-    text += line("", fmt::format("input {} [{}]  {}", input.dtype, fmt::join(input.shape, " x "), input.digest));
+    table.say("", "input {} [{}]  {}", input.dtype, fmt::join(input.shape, " x "), input.digest);
   }
-  text += line("", fmt::format("output       {} against {}", call.outputs[divergence.output].digest,
-                               divergence.expected.outputs[divergence.output].digest));
+  table.say("", "output       {} against {}", call.outputs[divergence.output].digest,
+            divergence.expected.outputs[divergence.output].digest);
   if (divergence.constants_differ) {
-    text += line("", fmt::format("its constants differ: {} against {}", call.constants, divergence.expected.constants));
+    table.say("", "its constants differ: {} against {}", call.constants, divergence.expected.constants);
   }
   if (divergence.calls_unmatched > 0) {
-    text += line(
-        "", fmt::format("{} calls have no partner: the releases take different operators", divergence.calls_unmatched));
+    table.say("", "{} calls have no partner: the releases take different operators", divergence.calls_unmatched);
   }
-  return text;
 }
 
-std::string subgraph_text(std::string_view side, const OperatorSubgraph& subgraph) {
+void add_subgraph(TextTable& table, std::string_view side, const OperatorSubgraph& subgraph) {
+  TextTable calls("  <11 <9 <");
   if (subgraph.calls.empty()) {
-    const char* const made = subgraph.not_on_record ? "no call on record: what makes the value is no operator"
-                                                    : "nothing: the value passes as it is";
-    return line("", fmt::format("{:<9} {}", side, made));
+    calls.row("", side,
+              subgraph.not_on_record ? "no call on record: what makes the value is no operator"
+                                     : "nothing: the value passes as it is");
   }
-  std::string text;
   for (const OperatorRecord& call : subgraph.calls) {
     std::vector<std::string> made;
     for (const OperatorTensor& output : call.outputs) {
       made.push_back(fmt::format("{} [{}]", output.dtype, fmt::join(output.shape, " x ")));
     }
-    text += line("", fmt::format("{:<9} {} in the {} of `{}`, call {}{}; makes {}", side, call.name, call.pass,
-                                 call.module.empty() ? "-" : call.module, call.index,
-                                 call.constants.empty() ? "" : ", constants " + call.constants, fmt::join(made, ", ")));
+    calls.row("", side,
+              fmt::format("{} in the {} of `{}`, call {}{}; makes {}", call.name, call.pass,
+                          call.module.empty() ? "-" : call.module, call.index,
+                          call.constants.empty() ? "" : ", constants " + call.constants, fmt::join(made, ", ")));
     side = "";
   }
-  return text;
+  table.lines(calls.text());
 }
 
-std::string region_text(const OperatorRegion& region) {
+void add_region(TextTable& table, const OperatorRegion& region) {
   const std::size_t ours = region.measured.calls.size();
   const std::size_t theirs = region.expected.calls.size();
-  std::string text = line("operators", fmt::format("{} call{} against {} make other values of equal ones", ours,
-                                                   ours == 1 ? "" : "s", theirs));
-  text += subgraph_text("measured", region.measured) + subgraph_text("expected", region.expected);
+  table.say("operators", "{} call{} against {} make other values of equal ones", ours, ours == 1 ? "" : "s", theirs);
+  add_subgraph(table, "measured", region.measured);
+  add_subgraph(table, "expected", region.expected);
   const std::string kind = difference_in_kind(region);
-  return kind.empty() ? text : text + line("", kind);
+  if (!kind.empty()) table.row("", kind);
 }
 
-std::string budget_text(const Explanation& explanation) {
+void add_budget(TextTable& table, const Explanation& explanation) {
   if (!explanation.budget) {
-    return explanation.no_budget.empty() ? "" : line("fp64", fmt::format("not judged: {}", explanation.no_budget));
+    if (!explanation.no_budget.empty()) table.say("fp64", "not judged: {}", explanation.no_budget);
+    return;
   }
   const OperatorBudget& budget = *explanation.budget;
-  std::string text = line(
-      "fp64", fmt::format("the same inputs in fp64: off by {:.2e} here, {:.2e} there, {:.2e} between them{}",
-                          budget.measured_error_rel, budget.expected_error_rel, budget.distance_rel,
-                          budget.amplification ? fmt::format("; a change of its inputs comes out {:.2g} times as large",
-                                                             *budget.amplification)
-                                               : ""));
+  table.say("fp64", "the same inputs in fp64: off by {:.2e} here, {:.2e} there, {:.2e} between them{}",
+            budget.measured_error_rel, budget.expected_error_rel, budget.distance_rel,
+            budget.amplification
+                ? fmt::format("; a change of its inputs comes out {:.2g} times as large", *budget.amplification)
+                : "");
   if (budget.forms_apart_rel) {
-    text += line("", fmt::format("what the two sides ask for, in fp64, is {:.2e} apart", *budget.forms_apart_rel));
+    table.say("", "what the two sides ask for, in fp64, is {:.2e} apart", *budget.forms_apart_rel);
   }
   // A proof, or why there is none, is part of what was judged.
-  if (budget.order && budget.order->word == OrderWord::broken) text += line("order", budget.order->sentence);
+  if (budget.order && budget.order->word == OrderWord::broken) table.row("order", budget.order->sentence);
   for (const auto& [side, error] : {std::pair("measured", &budget.measured), std::pair("expected", &budget.expected)}) {
     if (!*error) continue;
     const LocalError& local = **error;
-    text += line("", local.of_bound ? fmt::format("{} side: up to {:.3g} of the bound of its rounding ({})", side,
-                                                  *local.of_bound, local.source)
-                                    : fmt::format("{} side: {}", side, local.no_bound));
+    table.row("", local.of_bound ? fmt::format("{} side: up to {:.3g} of the bound of its rounding ({})", side,
+                                               *local.of_bound, local.source)
+                                 : fmt::format("{} side: {}", side, local.no_bound));
   }
-  return text;
 }
 
 std::string ratio_text(const LockstepTensor& tensor) {
   const std::string pooled =
       tensor.pooled ? fmt::format(", pooled E {:.3f} (bound {:.3f})", tensor.pooled->ratio, tensor.pooled->bound) : "";
-  return fmt::format("{:<10} {:<34} E {:.3g} (bound {:g}){}", to_string(tensor.word), tensor.name, tensor.error_ratio,
-                     tensor.error_ratio_bound, pooled);
+  return fmt::format("E {:.3g} (bound {:g}){}", tensor.error_ratio, tensor.error_ratio_bound, pooled);
 }
 
-std::string lockstep_text(const Explanation& explanation) {
+void add_lockstep(TextTable& table, const Explanation& explanation) {
   const Lockstep& lockstep = *explanation.lockstep;
-  std::string text =
-      line("lockstep", fmt::format("{} (state after step {}, {} batches): {}", to_string(lockstep.word),
-                                   explanation.lockstep_state.value_or(0), lockstep.batches, lockstep.sentence));
+  table.say("lockstep", "{} (state after step {}, {} batches): {}", to_string(lockstep.word),
+            explanation.lockstep_state.value_or(0), lockstep.batches, lockstep.sentence);
+  TextTable tensors("  <11 <10 <34 <");
   for (std::size_t i = 0; i < std::min(kTensorsShown, lockstep.tensors.size()); ++i) {
-    text += line("", ratio_text(lockstep.tensors[i]));
+    const LockstepTensor& tensor = lockstep.tensors[i];
+    tensors.row("", to_string(tensor.word), tensor.name, ratio_text(tensor));
   }
-  return text;
+  table.lines(tensors.text());
 }
 
 std::string source_text(const FurtherSource& source, std::set<std::string>& told) {
@@ -153,7 +147,7 @@ std::string source_text(const FurtherSource& source, std::set<std::string>& told
 }
 
 // The worst of them first: the diagnosis is about one of those.
-std::string further_text(const Explanation& explanation) {
+void add_further(TextTable& table, const Explanation& explanation) {
   std::vector<const FurtherSource*> sources;
   for (const FurtherSource& source : explanation.further_sources) sources.push_back(&source);
   std::stable_sort(sources.begin(), sources.end(), [](const FurtherSource* a, const FurtherSource* b) {
@@ -162,78 +156,67 @@ std::string further_text(const Explanation& explanation) {
     };
     return is_rounding(a) < is_rounding(b);
   });
-  std::string text;
   std::set<std::string> told;  // one cause makes many sources, of which each would say the same
-  for (std::size_t i = 0; i < std::min(kSourcesShown, sources.size()); ++i) {
-    text += line(i == 0 ? "beside it" : "", source_text(*sources[i], told));
-  }
-  if (sources.size() > kSourcesShown) text += line("", fmt::format("and {} more", sources.size() - kSourcesShown));
+  table.list(
+      "beside it", sources, [&](const FurtherSource* source) { return source_text(*source, told); }, kSourcesShown);
   if (explanation.calls_apart > 0) {
-    text += line(
-        "", fmt::format("{} call{} of that step take{} values that differ already: not judged", explanation.calls_apart,
-                        explanation.calls_apart == 1 ? "" : "s", explanation.calls_apart == 1 ? "s" : ""));
+    table.say("", "{} call{} of that step take{} values that differ already: not judged", explanation.calls_apart,
+              explanation.calls_apart == 1 ? "" : "s", explanation.calls_apart == 1 ? "s" : "");
   }
-  return text;
 }
 
-std::string explanation_text(const Explanation& explanation) {
-  std::string text;
+void add_explanation(TextTable& table, const Explanation& explanation) {
   if (explanation.diagnosis) {
-    text +=
-        line("judged", fmt::format("{}: {}", to_string(explanation.diagnosis->word), explanation.diagnosis->sentence));
+    table.say("judged", "{}: {}", to_string(explanation.diagnosis->word), explanation.diagnosis->sentence);
   }
-  if (explanation.call) text += call_text(*explanation.call);
-  if (explanation.region) text += region_text(*explanation.region);
+  if (explanation.call) add_call(table, *explanation.call);
+  if (explanation.region) add_region(table, *explanation.region);
   if (explanation.diverging_operators.size() > 1) {
-    text += line("", fmt::format("operators of that step with equal inputs and other outputs: {}",
-                                 fmt::join(explanation.diverging_operators, ", ")));
+    table.say("", "operators of that step with equal inputs and other outputs: {}",
+              fmt::join(explanation.diverging_operators, ", "));
   }
-  if (explanation.element) text += element_text(*explanation.element);
+  if (explanation.element) add_element(table, *explanation.element);
   if (explanation.module) {
-    text += line("module", fmt::format("{}: {}", to_string(explanation.module->word), explanation.module->sentence));
+    table.say("module", "{}: {}", to_string(explanation.module->word), explanation.module->sentence);
   }
-  text += budget_text(explanation) + further_text(explanation);
-  if (explanation.lockstep) text += lockstep_text(explanation);
+  add_budget(table, explanation);
+  add_further(table, explanation);
+  if (explanation.lockstep) add_lockstep(table, explanation);
   for (const auto& [state, word, sentence] : explanation.lockstep_states) {
-    text += line("", fmt::format("after step {}: {}, {}", state, to_string(word), sentence));
+    table.say("", "after step {}: {}, {}", state, to_string(word), sentence);
   }
   for (const LaterStep& later : explanation.later_steps) {
-    text += line("later", fmt::format("step {}: {}, {}", later.step, to_string(later.word), later.sentence));
+    table.say("later", "step {}: {}, {}", later.step, to_string(later.word), later.sentence);
   }
-  text += line("suspect", explanation.suspect.sentence);
-  for (const std::string& note : explanation.notes) text += line("note", note);
-  return text;
+  table.row("suspect", explanation.suspect.sentence);
+  for (const std::string& note : explanation.notes) table.row("note", note);
 }
 
 // What the traces show of how the difference grows.
-std::string growth_text(const CellComparison& comparison) {
-  std::string text;
+void add_growth(TextTable& table, const CellComparison& comparison) {
   if (comparison.over_bound) {
     const OverBound& over = *comparison.over_bound;
-    text += line("over bound", fmt::format("first at step {}: {} `{}` is {:.3g} away, the bound is {:.3g}", over.step,
-                                           to_string(over.role), over.tensor, over.distance_rel, over.bound_rel));
+    table.say("over bound", "first at step {}: {} `{}` is {:.3g} away, the bound is {:.3g}", over.step,
+              to_string(over.role), over.tensor, over.distance_rel, over.bound_rel);
   }
   for (const EventFlips& flips : comparison.events) {
-    text += line("flips", fmt::format("{} `{}`: about {} elements at step {}, {} steps with flips",
-                                      flips.steers ? "mask" : "choice", flips.event, flips.flips, flips.first_step,
-                                      flips.steps_with_flips));
+    table.say("flips", "{} `{}`: about {} elements at step {}, {} steps with flips", flips.steers ? "mask" : "choice",
+              flips.event, flips.flips, flips.first_step, flips.steps_with_flips);
   }
   if (comparison.split) {
     const LossSplit& split = *comparison.split;
-    text += line("loss", fmt::format("splits at step {}: {:.2g} apart, {:.2g} before{}", split.step, split.distance_rel,
-                                     split.before_rel,
-                                     split.event.empty() ? "" : fmt::format("; mask `{}` flipped there", split.event)));
+    table.say("loss", "splits at step {}: {:.2g} apart, {:.2g} before{}", split.step, split.distance_rel,
+              split.before_rel, split.event.empty() ? "" : fmt::format("; mask `{}` flipped there", split.event));
   }
   if (comparison.trajectory) {
     const TrajectoryJudgement& judged = *comparison.trajectory;
-    text += line("trajectory", fmt::format("{}: {}", judged.word, judged.sentence));
+    table.say("trajectory", "{}: {}", judged.word, judged.sentence);
     if (judged.growth) {
-      text += line("", fmt::format("grows as step^{:.2f}, doubling every {:.3g} steps", judged.growth->alpha,
-                                   judged.growth->doubling_steps));
+      table.say("", "grows as step^{:.2f}, doubling every {:.3g} steps", judged.growth->alpha,
+                judged.growth->doubling_steps);
     }
   }
-  if (comparison.equivalence) text += line("loss curves", comparison.equivalence->sentence);
-  return text;
+  if (comparison.equivalence) table.row("loss curves", comparison.equivalence->sentence);
 }
 
 Style style_of(Match word) {
@@ -243,59 +226,53 @@ Style style_of(Match word) {
 
 std::string tensor_text(const TensorComparison& tensor) {
   if (tensor.match == Match::not_comparable) {
-    return fmt::format("  {:<34} not comparable: {}", tensor.name, tensor.reason);
+    return "not comparable: " + tensor.reason;
   }
   const SnapshotPair& first = *tensor.first;
   const auto shown = [&](const SnapshotElement& element) {
     return tensor.rel_l2 ? fmt::format("{:.9g} (0x{})", *number_from_json(element.value), element.bits)
                          : "0x" + element.bits;
   };
-  return fmt::format("  {:<34} {} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}", tensor.name,
-                     *tensor.differing, *tensor.elements, tensor.rel_l2.value_or(0), first.index, shown(first.measured),
+  return fmt::format("{} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}", *tensor.differing,
+                     *tensor.elements, tensor.rel_l2.value_or(0), first.index, shown(first.measured),
                      shown(first.reference), first.ulp ? ", " + distance_text(first.ulp, first.distance_rms) : "");
 }
 
 std::string changes_text(const CellComparison& comparison) {
-  std::string text;
-  for (const SideDifference& difference : comparison.differences) {
-    text += line("changed", fmt::format("{}: {}", difference.what, sides_text(difference)));
-  }
-  return text;
+  TextTable table(kLabelled);
+  for (const SideDifference& difference : comparison.differences) table.row("changed", change_text(difference));
+  return table.text();
 }
 
 // Beside the libraries that changed: what they did otherwise. Where one side tells nothing that is said; what is not
 // known of an operation that changed stands with it.
-std::string implementations_text(const CellComparison& comparison) {
-  if (!comparison.implementations) return "";
+void add_implementations(TextTable& table, const CellComparison& comparison) {
+  if (!comparison.implementations) return;
   const ImplementationChanges& changes = *comparison.implementations;
-  std::string text;
   for (std::size_t i = 0; i < std::min(kImplementationsShown, changes.changed.size()); ++i) {
-    text += line("done by", plain_line(change_text(changes.changed[i])));
+    table.row("done by", change_text(changes.changed[i]));
   }
   if (changes.changed.size() > kImplementationsShown) {
-    text += line("", fmt::format("and {} more operations that other code computed",
-                                 changes.changed.size() - kImplementationsShown));
+    table.say("", "and {} more operations that other code computed", changes.changed.size() - kImplementationsShown);
   }
-  for (const std::string& sentence : changes.incomplete) text += line("done by", plain_line(sentence));
-  return text;
+  for (const std::string& sentence : changes.incomplete) table.row("done by", plain_line(sentence));
 }
 
 std::string pair_text(const CellComparison& comparison, const std::string& changes, const Terminal& terminal) {
-  std::string text =
-      fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
-  text += fmt::format("  {}{}\n",
-                      terminal.paint(fmt::format("{:<11} ", to_string(comparison.word)), style_of(comparison.word)),
-                      plain_line(comparison.sentence));
+  TextTable table(kLabelled);
+  table.line("{} against {}: {}", comparison.measured_name, comparison.expected_name, comparison.workload);
+  table.row(terminal.paint(to_string(comparison.word), style_of(comparison.word)), comparison.sentence);
   if (comparison.trace.first) {
-    text += line("steps",
-                 fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
+    table.say("steps", "{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared);
   }
   for (const CellRatio& ratio : comparison.ratios) {
-    text += line(ratio.metric.substr(0, ratio.metric.find('.')), fmt::format("{}: {}", ratio.metric, ratio.sentence));
+    table.say(ratio.metric.substr(0, ratio.metric.find('.')), "{}: {}", ratio.metric, ratio.sentence);
   }
-  text += changes + implementations_text(comparison) + growth_text(comparison);
-  if (comparison.explanation) text += explanation_text(*comparison.explanation);
-  return text;
+  table.lines(changes);
+  add_implementations(table, comparison);
+  add_growth(table, comparison);
+  if (comparison.explanation) add_explanation(table, *comparison.explanation);
+  return table.text();
 }
 
 }  // namespace
@@ -306,13 +283,14 @@ ExitCode exit_code_of(Match word) {
 }
 
 std::string to_text(const SnapshotComparison& comparison) {
-  std::string text = plain_line(comparison.sentence) + "\n";
+  TextTable table("  <34 <");
+  table.line("{}", plain_line(comparison.sentence));
   for (const TensorComparison& tensor : comparison.tensors) {
-    if (tensor.match != Match::equal) text += plain_line(tensor_text(tensor)) + "\n";
+    if (tensor.match != Match::equal) table.row(plain_line(tensor.name), plain_line(tensor_text(tensor)));
   }
-  for (const std::string& name : comparison.missing) text += fmt::format("  {:<34} only in B\n", plain_line(name));
-  for (const std::string& name : comparison.extra) text += fmt::format("  {:<34} only in A\n", plain_line(name));
-  return text;
+  for (const std::string& name : comparison.missing) table.row(plain_line(name), "only in B");
+  for (const std::string& name : comparison.extra) table.row(plain_line(name), "only in A");
+  return table.text();
 }
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal) {
@@ -322,7 +300,7 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
 std::string PairsText::next(const CellComparison& comparison, const Terminal& terminal) {
   std::string changes = changes_text(comparison);
   const auto [first, is_new] = first_with_.try_emplace(changes, comparison.measured_name);
-  if (!is_new && !changes.empty()) changes = line("changed", fmt::format("as in {}", first->second));
+  if (!is_new && !changes.empty()) changes = TextTable(kLabelled).say("changed", "as in {}", first->second).text();
   return pair_text(comparison, changes, terminal);
 }
 

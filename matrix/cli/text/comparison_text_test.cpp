@@ -1,7 +1,6 @@
 // A comparison's text as a whole, and the lines that stand only where there is something to say.
 #include "matrix/cli/text/comparison_text.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -54,7 +53,7 @@ std::string explained(const Explanation& explanation) {
   const std::string text = text_of(comparison);
   const std::string head = text_of(plain_comparison(Match::differs));
   REQUIRE(text.starts_with(head));
-  const std::string suspect = "  suspect     \n";
+  const std::string suspect = "  suspect\n";
   REQUIRE(text.find(suspect) != std::string::npos);
   return text.substr(head.size(), text.size() - head.size() - suspect.size());
 }
@@ -78,12 +77,12 @@ TEST_CASE("a comparison's word has its colour", "[cli]") {
     const std::string text = to_text(plain_comparison(word), terminal);
     return text.substr(text.find('\n') + 1);
   };
-  const auto painted = [&](const char* padded, Style style) {
-    return "  " + terminal.paint(padded, style) + "what came out\n";
+  const auto painted = [&](const char* word, Style style, const char* blanks) {
+    return "  " + terminal.paint(word, style) + blanks + "what came out\n";
   };
-  CHECK(second_line(Match::equal) == painted("equal       ", Style::green));
-  CHECK(second_line(Match::differs) == painted("differs     ", Style::yellow));
-  CHECK(second_line(Match::not_comparable) == painted("not_comparable ", Style::cyan));
+  CHECK(second_line(Match::equal) == painted("equal", Style::green, "       "));
+  CHECK(second_line(Match::differs) == painted("differs", Style::yellow, "     "));
+  CHECK(second_line(Match::not_comparable) == painted("not_comparable", Style::cyan, " "));
 }
 
 TEST_CASE("what the traces show is said in the order in which a difference grows", "[cli]") {

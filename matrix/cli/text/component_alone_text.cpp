@@ -1,8 +1,10 @@
 #include "matrix/cli/text/component_alone_text.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include "matrix/cli/text/bisect_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
+#include "matrix/numerics/steps/implementation_changes.hpp"
 
 namespace reprobench {
 namespace {
@@ -43,10 +45,6 @@ std::string conclusion(const ComponentAlone& answer) {
   return fmt::format("{} and {}", word_text(answer.bits, "the bits"), word_text(*answer.time, "the time"));
 }
 
-std::string alone_row(const std::string& what, const std::string& text) {
-  return fmt::format("  {:<13}{}\n", what, text);
-}
-
 }  // namespace
 
 std::string component_alone_sentence(const ComponentAlone& answer) {
@@ -56,27 +54,19 @@ std::string component_alone_sentence(const ComponentAlone& answer) {
 }
 
 std::string component_alone_text(const ComponentAlone& answer) {
-  std::string text =
-      fmt::format("{}: A is {}, B is {}\n{}\n", answer.workload, answer.measured, answer.expected, answer.sentence);
-  if (answer.rest) text += alone_row("the rest", fmt::format("{} against B: {}", answer.mix, pair_text(*answer.rest)));
-  const std::size_t shown = std::min(answer.loaded.size(), kMostLoaded);
-  for (std::size_t i = 0; i < shown; ++i) {
-    text +=
-        alone_row(i == 0 ? "loaded" : "", fmt::format("{}: {}", answer.loaded[i].what, sides_text(answer.loaded[i])));
-  }
-  if (shown < answer.loaded.size()) {
-    text += alone_row("", fmt::format("and {} more (--json has all)", answer.loaded.size() - shown));
-  }
-  for (const std::string& command : answer.commands) {
-    text += alone_row(&command == &answer.commands.front() ? "made by" : "", command);
-  }
+  TextTable table(kBisectLayout);
+  table.line("{}: A is {}, B is {}", answer.workload, answer.measured, answer.expected);
+  table.line("{}", answer.sentence);
+  if (answer.rest) table.say("the rest", "{} against B: {}", answer.mix, pair_text(*answer.rest));
+  table.list("loaded", answer.loaded, change_text, kMostLoaded, "more (--json has all)");
+  table.list("made by", answer.commands);
   if (answer.alone && answer.alone->time && answer.margin && answer.confidence) {
-    text +=
-        alone_row("times", fmt::format("A by the other, of {} processes each; less than {:.3g} % is no difference; the "
-                                       "intervals hold together with a confidence of {:.0f} %",
-                                       answer.alone->time->pairs, *answer.margin * 100, *answer.confidence * 100));
+    table.say("times",
+              "A by the other, of {} processes each; less than {:.3g} % is no difference; the "
+              "intervals hold together with a confidence of {:.0f} %",
+              answer.alone->time->pairs, *answer.margin * 100, *answer.confidence * 100);
   }
-  return text;
+  return table.text();
 }
 
 }  // namespace reprobench

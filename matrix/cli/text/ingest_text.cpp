@@ -3,19 +3,24 @@
 #include <fmt/format.h>
 
 #include "matrix/base/plain_text.hpp"
-#include "matrix/cli/text/wrapped_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 
 namespace reprobench {
 namespace {
 
 constexpr std::size_t kReasonIndent = 2;
 
-std::string timing_text(const NcclTestsTiming& timing) {
-  if (!timing.time_us) return "";
-  return fmt::format("{:>12}  {:<8} {:<5} {:>4}  {:<6} {:>10.2f} {:>9.2f} {:>9.2f} {:>5}\n", timing.size_bytes,
-                     timing.type, plain_line(timing.redop), plain_line(timing.root), timing.is_in_place ? "in" : "out",
-                     *timing.time_us, timing.algorithm_gb_per_s, timing.bus_gb_per_s,
-                     timing.wrong ? fmt::to_string(*timing.wrong) : "-");
+std::string timings_text(const std::vector<NcclTestsTiming>& timings) {
+  TextTable table(">12  <8 <5 >4  <6 >10 >9 >9 >5");
+  table.row("bytes", "type", "redop", "root", "place", "time us", "alg GB/s", "bus GB/s", "wrong");
+  const auto decimal = [](double value) { return fmt::format("{:.2f}", value); };
+  for (const NcclTestsTiming& timing : timings) {
+    if (!timing.time_us) continue;
+    table.row(timing.size_bytes, timing.type, plain_line(timing.redop), plain_line(timing.root),
+              timing.is_in_place ? "in" : "out", decimal(*timing.time_us), decimal(timing.algorithm_gb_per_s),
+              decimal(timing.bus_gb_per_s), timing.wrong ? fmt::to_string(*timing.wrong) : "-");
+  }
+  return table.text();
 }
 
 Style style_of_status(CheckStatus status) {
@@ -36,10 +41,10 @@ std::string ratio_text(const NcclTestsRatio& ratio, const Terminal& terminal) {
                      ratio.reference_gb_per_s, time, status_text(ratio.status, terminal));
 }
 
-std::string fit_text(const char* side, const std::optional<TransferFit>& fit) {
-  if (!fit) return fmt::format("  {:<10} no startup time and bandwidth fit\n", side);
-  return fmt::format("  {:<10} startup {:.2f} us, {:.2f} GB/s; farthest size off by a factor of {:.2f}\n", side,
-                     fit->startup_ns / 1e3, fit->bandwidth_gb_per_s, fit->worst_factor);
+std::string fit_text(const std::optional<TransferFit>& fit) {
+  if (!fit) return "no startup time and bandwidth fit";
+  return fmt::format("startup {:.2f} us, {:.2f} GB/s; farthest size off by a factor of {:.2f}", fit->startup_ns / 1e3,
+                     fit->bandwidth_gb_per_s, fit->worst_factor);
 }
 
 }  // namespace
@@ -49,7 +54,8 @@ std::string ingest_comparison_text(const NcclTestsComparison& comparison, const 
   for (const NcclTestsRatio& ratio : comparison.ratios) text += ratio_text(ratio, terminal);
   for (const NcclTestsFits& fits : comparison.fits) {
     text += fmt::format("{}: time of S bytes as startup + S / bandwidth\n", plain_line(fits.name));
-    text += fit_text("measured", fits.measured) + fit_text("reference", fits.reference);
+    text +=
+        TextTable("  <10 <").row("measured", fit_text(fits.measured)).row("reference", fit_text(fits.reference)).text();
   }
   for (const std::string& reason : comparison.undecided) {
     text += wrapped(plain_line("inconclusive: " + reason), 0, kReasonIndent) + "\n";
@@ -64,9 +70,7 @@ std::string ingest_text(const NcclTestsFile& file, const Terminal& terminal) {
                                          file.nccl_version % 100, file.devices)),
                   0, kReasonIndent) +
           "\n";
-  text += fmt::format("{:>12}  {:<8} {:<5} {:>4}  {:<6} {:>10} {:>9} {:>9} {:>5}\n", "bytes", "type", "redop", "root",
-                      "place", "time us", "alg GB/s", "bus GB/s", "wrong");
-  for (const NcclTestsTiming& timing : file.timings) text += timing_text(timing);
+  text += timings_text(file.timings);
   for (const auto* reasons : {&file.failures, &file.undecided}) {
     const char* word = reasons == &file.failures ? "failed" : "inconclusive";
     for (const std::string& reason : *reasons) {

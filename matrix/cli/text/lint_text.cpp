@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include "matrix/base/plain_text.hpp"
-#include "matrix/cli/text/wrapped_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 
 namespace reprobench {
 namespace {
 
 constexpr std::size_t kFindingIndent = 2;
-constexpr std::size_t kFactIndent = 12;
+constexpr const char* kFact = "<11 ~";
 
 Style style_of_severity(Severity severity) {
   switch (severity) {
@@ -33,26 +33,21 @@ std::string finding_text(const LintFinding& finding, const std::string& file, co
   std::string text = fmt::format("{}: {}:{}{}\n", place, terminal.paint(word, style_of_severity(finding.severity)),
                                  is_long ? "\n" + std::string(kFindingIndent, ' ') : " ",
                                  wrapped(plain_line(finding.what), is_long ? kFindingIndent : head, kFindingIndent));
-  const std::string remedy = "do: " + plain_line(finding.remedy);
-  text += fmt::format("{:<{}}{}\n", "", kFindingIndent, wrapped(remedy, kFindingIndent, kFindingIndent + 4));
-  return text;
+  return text + TextTable("  <3 ~").row("do:", plain_line(finding.remedy)).text();
 }
 
 std::string need_text(const char* label, const MemoryNeed& need) {
   std::string head = fmt::format("at least {}, likely {}", gibibytes(need.least_bytes), gibibytes(need.likely_bytes));
   if (need.limit_bytes)
     head += fmt::format("; there is {} ({})", gibibytes(*need.limit_bytes), plain_line(need.limit_source));
-  std::string text = fmt::format("{:<{}}{}\n", label, kFactIndent, wrapped(head, kFactIndent, kFactIndent));
+  TextTable parts("<11 >11  ~");
   for (const auto* items : {&need.states, &need.buffers}) {
     for (const MemoryItem& item : *items) {
-      const std::string line = fmt::format("{:>11}  {} = {}", gibibytes(item.bytes), item.name, item.formula);
-      text += fmt::format("{:<{}}{}\n", "", kFactIndent, wrapped(line, kFactIndent, kFactIndent + 13));
+      parts.row("", gibibytes(item.bytes), fmt::format("{} = {}", item.name, item.formula));
     }
   }
-  if (need.estimator_bytes > 0) {
-    text += fmt::format("{:<{}}{:>11}  DeepSpeed's own estimate\n", "", kFactIndent, gibibytes(need.estimator_bytes));
-  }
-  return text;
+  if (need.estimator_bytes > 0) parts.row("", gibibytes(need.estimator_bytes), "DeepSpeed's own estimate");
+  return TextTable(kFact).row(label, head).text() + parts.text();
 }
 
 std::string memory_text(const MemoryEstimate& memory) {
@@ -60,16 +55,11 @@ std::string memory_text(const MemoryEstimate& memory) {
   const std::string head = fmt::format(
       "{} parameters of {} B, {} rank{}, {} a host, stage {}; activations are not counted", memory.parameters,
       memory.element_bytes, memory.ranks, memory.ranks == 1 ? "" : "s", memory.ranks_per_host, memory.stage);
-  std::string text = fmt::format("{:<{}}{}\n", "memory", kFactIndent, wrapped(head, kFactIndent, kFactIndent));
-  text += need_text("  each GPU", memory.gpu);
-  text += need_text("  each host", memory.host);
-  if (memory.nvme_bytes > 0)
-    text += fmt::format("{:<{}}{} a host\n", "  nvme", kFactIndent, gibibytes(memory.nvme_bytes));
-  for (const std::string& sentence : memory.assumptions) {
-    text +=
-        fmt::format("{:<{}}{}\n", "  assumed", kFactIndent, wrapped(plain_line(sentence), kFactIndent, kFactIndent));
-  }
-  return text;
+  TextTable rest(kFact);
+  if (memory.nvme_bytes > 0) rest.row("  nvme", gibibytes(memory.nvme_bytes) + " a host");
+  for (const std::string& sentence : memory.assumptions) rest.row("  assumed", plain_line(sentence));
+  return TextTable(kFact).row("memory", head).text() + need_text("  each GPU", memory.gpu) +
+         need_text("  each host", memory.host) + rest.text();
 }
 
 }  // namespace
@@ -77,12 +67,9 @@ std::string memory_text(const MemoryEstimate& memory) {
 std::string lint_text(const LintDocument& document, const Terminal& terminal) {
   std::string text;
   for (const LintFinding& finding : document.findings) text += finding_text(finding, document.file, terminal);
-  for (const EnvironmentFact& fact : document.environment) {
-    text +=
-        fmt::format("{:<{}}{}\n", fact.name, kFactIndent, wrapped(plain_line(fact.value), kFactIndent, kFactIndent));
-  }
-  text += memory_text(document.memory);
-  return text + wrapped(document.summary, 0, kFindingIndent) + "\n";
+  TextTable facts(kFact);
+  for (const EnvironmentFact& fact : document.environment) facts.row(fact.name, plain_line(fact.value));
+  return text + facts.text() + memory_text(document.memory) + wrapped(document.summary, 0, kFindingIndent) + "\n";
 }
 
 }  // namespace reprobench

@@ -5,21 +5,22 @@
 
 #include <fmt/format.h>
 
+#include "matrix/cli/text/text_table.hpp"
+
 namespace reprobench {
 
 std::string to_text(const LockstepBounds& bounds) {
-  std::string text =
-      fmt::format("{}: {}/{} in {}, {} batches from the states after steps {}\n", bounds.basis.stack, bounds.model,
-                  bounds.preset, bounds.precision, bounds.batches, fmt::join(bounds.states, ", "));
-  std::size_t width = 0;
-  for (const CleanPair& pair : bounds.pairs) width = std::max(width, pair.what.size());
-  text += fmt::format("  {:<{}}  tensors  differ  furthest pooled error\n", "against", width);
+  TextTable table("  <  >7  >6  <");
+  table.line("{}: {}/{} in {}, {} batches from the states after steps {}", bounds.basis.stack, bounds.model,
+             bounds.preset, bounds.precision, bounds.batches, fmt::join(bounds.states, ", "));
+  table.row("against", "tensors", "differ", "furthest pooled error");
   std::map<std::string, double> learned;
   for (const CleanPair& pair : bounds.pairs) {
-    text += fmt::format("  {:<{}}  {:>7}  {:>6}", pair.what, width, pair.tensors, pair.differing);
-    text += pair.largest_tensor.empty() ? "\n" : fmt::format("  x{:.3f} {}\n", pair.largest_ratio, pair.largest_tensor);
+    table.row(pair.what, pair.tensors, pair.differing,
+              pair.largest_tensor.empty() ? "" : fmt::format("x{:.3f} {}", pair.largest_ratio, pair.largest_tensor));
     for (const auto& [tensor, ratio] : pair.legitimate_ratios) learned[tensor] = std::max(learned[tensor], ratio);
   }
+  const std::string text = table.text();
   if (!bounds.refused.empty()) return text + "  not to be used: " + bounds.refused + "\n";
   if (learned.empty())
     return text + fmt::format("  correct runs are allowed x{}, as without this measurement\n", kLegitimateRatio);

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/cli/text/text_table.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -35,13 +37,12 @@ std::string changes_of(const CallOrderChanges& call, const std::string& measured
     if (found == alike.end()) found = alike.insert(alike.end(), {orders, {}});
     found->second.push_back(one.output);
   }
-  std::string text;
+  TextTable table("    <60 <");
   for (const auto& [orders, outputs] : alike) {
-    text += fmt::format("  {}  {}\n    {:<60} {}\n    {:<60} {}\n", call.call, fmt::join(outputs, ", "), orders.first,
-                        measured, orders.second, expected);
+    table.line("  {}  {}", call.call, fmt::join(outputs, ", "));
+    table.row(orders.first, measured).row(orders.second, expected);
   }
-  if (!broken.empty()) text += fmt::format("  {}\n{}", call.call, broken);
-  return text;
+  return table.text() + (broken.empty() ? "" : fmt::format("  {}\n{}", call.call, broken));
 }
 
 // By library, in the order in which the list comes to them; what is not known stands last.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/cli/text/text_table.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -58,14 +60,13 @@ std::vector<OutputOrders> outputs_of(const OperatorAtlas& atlas) {
 bool is_known_everywhere(const OutputOrders& output) { return output.stacks_by_problem.empty(); }
 
 std::string text_of(const OutputOrders& output) {
-  std::string text = fmt::format("{}  {}\n", output.call, output.output);
-  for (const auto& [order, stacks] : output.stacks_by_order) {
-    text += fmt::format("  {:<60} {}\n", order, fmt::join(stacks, ", "));
-  }
+  TextTable table("  <60 <");
+  table.line("{}  {}", output.call, output.output);
+  for (const auto& [order, stacks] : output.stacks_by_order) table.row(order, fmt::join(stacks, ", "));
   for (const auto& [problem, stacks] : output.stacks_by_problem) {
-    text += fmt::format("  not known: {}: {}\n", problem, fmt::join(stacks, ", "));
+    table.line("  not known: {}: {}", problem, fmt::join(stacks, ", "));
   }
-  return text;
+  return table.text();
 }
 
 // "relu is not among ..." of 40 outputs is told once.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 
 namespace reprobench {
 namespace {
@@ -12,11 +13,6 @@ namespace {
 // "2 of 2" answers of `compare --explain` were right.
 std::string explained_text(const SelftestRow& row) {
   return row.explained == 0 ? "" : fmt::format("{} of {}", row.explained_right, row.explained);
-}
-
-std::string judged_text(const SelftestRow& row) {
-  if (row.expected_word.empty()) return "";
-  return fmt::format("{:<10} {:>9.3g} {:>9.3f}  {}", row.word, row.error_ratio, row.pooled_ratio, row.worst_tensor);
 }
 
 struct SelftestTotals {
@@ -64,26 +60,26 @@ std::string untested(const std::vector<SelftestRow>& rows, const std::vector<std
 }  // namespace
 
 std::string to_text(const std::vector<SelftestRow>& rows, const SelftestSettings& settings, const Terminal& terminal) {
-  std::string text =
-      fmt::format("SELFTEST on {}: does reprobench find what it plants? No verdict on the stack\n", settings.stack);
-  text += fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<9}  {:<10} {:>9} {:>9}  {}\n", "", "workload",
-                      "planted", "times", "found", "located", "false", "explained", "by fp64", "E", "pooled E",
-                      "worst tensor");
+  TextTable table("<4 <11 <20 >7 >6 >8 >5  <9  <10 >9 >9  <");
+  table.line("SELFTEST on {}: does reprobench find what it plants? No verdict on the stack", settings.stack);
+  table.row("", "workload", "planted", "times", "found", "located", "false", "explained", "by fp64", "E", "pooled E",
+            "worst tensor");
   for (const SelftestRow& row : rows) {
-    text += fmt::format("{} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<9}  {}\n",
-                        terminal.paint(row.passed ? "ok  " : "BAD ", row.passed ? Style::green : Style::red),
-                        row.workload, row.fault, row.planted, row.found, row.located, row.false_alarms,
-                        explained_text(row), judged_text(row));
-    if (!row.problem.empty()) text += fmt::format("     {}\n", plain_line(row.problem));
+    const bool is_judged = !row.expected_word.empty();
+    table.row(terminal.paint(row.passed ? "ok" : "BAD", row.passed ? Style::green : Style::red), row.workload,
+              row.fault, row.planted, row.found, row.located, row.false_alarms, explained_text(row),
+              is_judged ? row.word : "", is_judged ? fmt::format("{:.3g}", row.error_ratio) : "",
+              is_judged ? fmt::format("{:.3f}", row.pooled_ratio) : "", is_judged ? row.worst_tensor : "");
+    if (!row.problem.empty()) table.row("", plain_line(row.problem));
   }
   const SelftestTotals totals = totals_of(rows);
-  text += fmt::format(
-      "{} faults planted: {} found, {} of them where they are, {} gave the same bits; {} clean runs: {} false alarms\n",
+  table.line(
+      "{} faults planted: {} found, {} of them where they are, {} gave the same bits; {} clean runs: {} false alarms",
       totals.planted, totals.found, totals.located, totals.without_effect, totals.clean, totals.false_alarms);
-  text += fmt::format("{} passed, {} failed\n", rows.size() - static_cast<std::size_t>(totals.failed), totals.failed);
+  table.line("{} passed, {} failed", rows.size() - static_cast<std::size_t>(totals.failed), totals.failed);
   const std::string open = untested(rows, settings.faults);
-  if (!open.empty()) text += fmt::format("UNDECIDED: {}\n", open);
-  return text;
+  if (!open.empty()) table.line("UNDECIDED: {}", open);
+  return table.text();
 }
 
 ExitCode exit_code_of(const std::vector<SelftestRow>& rows, const SelftestSettings& settings) {

@@ -5,40 +5,34 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/cli/text/wrapped_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/contract/device/device_class.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr std::size_t kRuleColumn = 10;
-constexpr std::size_t kTextColumn = 27;
-
 Style style_of(Holds holds) {
   return holds == Holds::yes ? Style::green : holds == Holds::no ? Style::red : Style::yellow;
 }
 
-std::string indented(const std::string& text) {
-  return fmt::format("{:{}}{}\n", "", kTextColumn, wrapped(text, kTextColumn, kTextColumn));
+void add_evidence(TextTable& table, const std::vector<std::string>& sources, const std::string& confidence) {
+  if (!sources.empty()) table.row("", "", fmt::format("[{}: {}]", confidence, fmt::join(sources, " ")));
 }
 
-std::string evidence_text(const std::vector<std::string>& sources, const std::string& confidence) {
-  return sources.empty() ? "" : indented(fmt::format("[{}: {}]", confidence, fmt::join(sources, " ")));
+void add_finding(TextTable& table, const ClaimFinding& finding, const Terminal& terminal) {
+  table.row(terminal.paint(to_string(finding.holds), style_of(finding.holds)), finding.rule, finding.sentence);
+  if (!finding.instead.empty()) table.row("", "", "instead: " + finding.instead);
+  add_evidence(table, finding.sources, finding.confidence);
 }
 
-std::string finding_text(const ClaimFinding& finding, const Terminal& terminal) {
-  std::string text = fmt::format(
-      "{} {:<{}}{}\n",
-      terminal.paint(fmt::format("{:<{}}", to_string(finding.holds), kRuleColumn - 1), style_of(finding.holds)),
-      finding.rule, kTextColumn - kRuleColumn, wrapped(finding.sentence, kTextColumn, kTextColumn));
-  if (!finding.instead.empty()) text += indented("instead: " + finding.instead);
-  return text + evidence_text(finding.sources, finding.confidence);
-}
-
-std::string defect_text(const ShownDefect& defect) {
-  return fmt::format("  {} ({}; {}{})\n", defect.id, to_string(defect.effect), defect.operation,
-                     defect.dtype.empty() ? "" : ", " + defect.dtype) +
-         indented(defect.sentence) + evidence_text(defect.sources, defect.confidence);
+void add_defects(TextTable& table, const char* title, const std::vector<ShownDefect>& defects) {
+  if (!defects.empty()) table.line("{}", title);
+  for (const ShownDefect& defect : defects) {
+    table.line("  {} ({}; {}{})", defect.id, to_string(defect.effect), defect.operation,
+               defect.dtype.empty() ? "" : ", " + defect.dtype);
+    table.row("", "", defect.sentence);
+    add_evidence(table, defect.sources, defect.confidence);
+  }
 }
 
 }  // namespace
@@ -50,17 +44,15 @@ std::string to_text(const StackAnswer& answer, const Terminal& terminal) {
     if (claim == answer.claims.end()) continue;
     asked += fmt::format("{}{} {}", asked.empty() ? "" : ", ", claim->first, claim->second);
   }
-  std::string text = fmt::format("{}: {}\n", wrapped(asked, 0, 2), to_string(answer.overall));
-  for (const ClaimFinding& finding : answer.findings) text += finding_text(finding, terminal);
-  if (!answer.defects.empty()) text += "known defects\n";
-  for (const ShownDefect& defect : answer.defects) text += defect_text(defect);
-  if (!answer.possible_defects.empty()) text += "known defects of some stacks that the question can mean\n";
-  for (const ShownDefect& defect : answer.possible_defects) text += defect_text(defect);
-  if (!answer.sources.empty()) text += "sources (V read or measured, I inferred, R to be checked on a device)\n";
-  for (const auto& [key, source] : answer.sources) {
-    text += fmt::format("  {:<4} {}\n", key, wrapped(source, 7, 7));
-  }
-  return text;
+  TextTable table("<9 <16 ~");
+  table.line("{}: {}", wrapped(asked, 0, 2), to_string(answer.overall));
+  for (const ClaimFinding& finding : answer.findings) add_finding(table, finding, terminal);
+  add_defects(table, "known defects", answer.defects);
+  add_defects(table, "known defects of some stacks that the question can mean", answer.possible_defects);
+  if (!answer.sources.empty()) table.line("sources (V read or measured, I inferred, R to be checked on a device)");
+  TextTable sources("  <4 ~");
+  for (const auto& [key, source] : answer.sources) sources.row(key, source);
+  return table.text() + sources.text();
 }
 
 std::vector<KnownDefect> defects_on(const StackSpec& stack, const std::set<std::string>& devices,

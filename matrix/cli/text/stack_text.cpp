@@ -5,22 +5,24 @@
 #include <fmt/format.h>
 
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 
 namespace reprobench {
 
 std::string loaded_versions_text(const InstalledStack& stack, const Capability& capability) {
   const Fingerprint& fingerprint = capability.fingerprint;
-  std::string text = fmt::format("{}  {}\n  {:<10} {:<16} {:<16} {:<22} {}\n", stack.spec.name, stack.folder.string(),
-                                 "component", "declared", "compiled", "loaded", "from");
+  TextTable table("  <10 <16 <16 <22 <");
+  table.line("{}  {}", stack.spec.name, stack.folder.string());
+  table.row("component", "declared", "compiled", "loaded", "from");
   for (const ComponentVersion& component : fingerprint.components) {
     const auto declared = stack.spec.components.find(component.name);
-    text += fmt::format("  {:<10} {:<16} {:<16} {:<22} {}\n", component.name,
-                        declared == stack.spec.components.end() ? "-" : declared->second,
-                        component.compiled.empty() ? "-" : component.compiled,
-                        component.loaded.empty() ? "not loaded" : component.loaded, component.path);
+    table.row(component.name, declared == stack.spec.components.end() ? "-" : declared->second,
+              component.compiled.empty() ? "-" : component.compiled,
+              component.loaded.empty() ? "not loaded" : component.loaded, component.path);
   }
-  return text + fmt::format("  BLAS {}, CPU capability {}, C++ ABI {}, worker built by {}\n", fingerprint.blas_provider,
-                            fingerprint.cpu_capability, fingerprint.cxx11_abi, fingerprint.compiler);
+  table.line("  BLAS {}, CPU capability {}, C++ ABI {}, worker built by {}", fingerprint.blas_provider,
+             fingerprint.cpu_capability, fingerprint.cxx11_abi, fingerprint.compiler);
+  return table.text();
 }
 
 std::string findings_text(const StackSpec& spec, const std::vector<StackFinding>& findings) {

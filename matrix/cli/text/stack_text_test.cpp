@@ -23,7 +23,7 @@ TEST_CASE("every component is shown as declared, compiled and loaded, and a dash
         "here  /stacks/here\n"
         "  component  declared         compiled         loaded                 from\n"
         "  torch      2.9.0            2.9.0            2.9.0a                 lib/libtorch.so\n"
-        "  nccl       2.27             -                not loaded             \n"
+        "  nccl       2.27             -                not loaded\n"
         "  openmp     -                201511           201611                 /usr/lib/libgomp.so.1\n"
         "  BLAS mkl, CPU capability AVX2, C++ ABI 0, worker built by g++ 12\n");
 }

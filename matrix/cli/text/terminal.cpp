@@ -47,19 +47,16 @@ const char* code_of(Style style) {
   return "\x1b[0m";
 }
 
-// Begins a mark of a colour; a byte that no UTF-8 text holds. The style's number follows.
-constexpr char kMark = '\xff';
-
 std::string painted(std::string_view text, Style style, bool color) {
   if (!color || style == Style::plain) return std::string(text);
-  return fmt::format("{}{}{}{}0", kMark, static_cast<int>(style), text, kMark);
+  return fmt::format("{}{}{}{}0", kColorMark, static_cast<int>(style), text, kColorMark);
 }
 
 // Plain but for the colours that its marks ask for.
 std::string rendered(std::string_view text, bool color) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t mark = color ? text.find(kMark) : std::string_view::npos;
+    const std::size_t mark = color ? text.find(kColorMark) : std::string_view::npos;
     result += plain_text(text.substr(0, mark));
     if (mark == std::string_view::npos || mark + 1 == text.size()) break;
     const int style = text[mark + 1] - '0';

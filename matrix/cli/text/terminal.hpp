@@ -16,6 +16,9 @@ namespace reprobench {
 enum class ColorChoice { automatic, always, never };
 enum class Style { plain, bold, red, green, yellow, cyan, dim };
 
+// Begins a mark of a colour; a byte that no UTF-8 text holds. The style's digit follows.
+constexpr char kColorMark = '\xff';
+
 class Terminal {
  public:
   Terminal() = default;

@@ -1,13 +1,13 @@
 #include "matrix/cli/text/topology_text.hpp"
 
 #include <set>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "matrix/base/regular_file.hpp"
 #include "matrix/base/usage_error.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/contract/device/nccl_log.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/host/sysfs_topology.hpp"
@@ -64,16 +64,16 @@ std::string topology_text(const Topology& topology) {
 }
 
 std::string links_text(const std::vector<PlanHost>& hosts) {
-  std::string text;
+  TextTable table("<12  <");
   std::set<std::vector<std::string>> kinds;
   for (const PlanHost& host : hosts) {
     const std::vector<std::string> links = links_of(host.facts);
     if (links.empty()) continue;
     kinds.insert(links);
-    text += fmt::format("links         {}: {}\n", host.label, fmt::join(links, "; "));
+    table.say("links", "{}: {}", host.label, fmt::join(links, "; "));
   }
-  if (kinds.size() > 1) text += "links         differ: what passes between GPUs is not that of one machine\n";
-  return text;
+  if (kinds.size() > 1) table.row("links", "differ: what passes between GPUs is not that of one machine");
+  return table.text();
 }
 
 ExitCode describe_topology(const TopologyOptions& options, const Context& context) {

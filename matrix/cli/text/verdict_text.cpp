@@ -7,7 +7,7 @@
 
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/text/progress.hpp"
-#include "matrix/cli/text/wrapped_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/verbs/store_option.hpp"
 
 namespace reprobench {
@@ -16,7 +16,6 @@ namespace {
 constexpr Outcome kOpen[] = {Outcome::failed, Outcome::errored, Outcome::inconclusive, Outcome::unfinished};
 constexpr int kMostListed = 20;
 constexpr int kMostOfAMetric = 3;
-constexpr std::size_t kIndent = 14;
 
 std::string upper(std::string_view word) {
   std::string text(word);
@@ -25,24 +24,28 @@ std::string upper(std::string_view word) {
   return text;
 }
 
-// "next          reprobench explain ...": a command is never broken, so that it can be copied.
-std::string labelled(const char* label, const std::string& text) {
-  return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(plain_line(text), kIndent, kIndent));
+std::string labelled(std::string_view label, const std::string& text) {
+  return TextTable("<12  ~").row(label, plain_line(text)).text();
+}
+
+// A command is never broken, so that it can be copied.
+std::string unbroken(std::string_view label, const std::string& text) {
+  return TextTable("<12  <").row(label, text).text();
 }
 
 std::string open_cell(const CellVerdict& cell, const std::string& run_folder, const Terminal& terminal,
                       const std::string& store) {
-  std::string text = terminal.paint(fmt::format("{:<12}", upper(to_string(cell.outcome))), style_of(cell.outcome)) +
-                     fmt::format("  {} · {}\n", cell.slug, cell.reason);
+  std::string text = unbroken(terminal.paint(upper(to_string(cell.outcome)), style_of(cell.outcome)),
+                              fmt::format("{} · {}", cell.slug, cell.reason));
   text += labelled("", cell.sentence);
   for (const AttemptSummary& attempt : cell.attempts) {
     if (!attempt.injected.empty()) {
       text += labelled("", fmt::format("planted in repeat {}: {}", attempt.repeat, attempt.injected));
     }
   }
-  if (!cell.next.empty()) text += fmt::format("{:<{}}{}\n", "  next", kIndent, in_store(plain_line(cell.next), store));
-  text += fmt::format("{:<{}}{}\n", "  again", kIndent, in_store(cell.reproduce, store));
-  if (!cell.log_folder.empty()) text += fmt::format("{:<{}}{}/{}\n", "  logs", kIndent, run_folder, cell.log_folder);
+  if (!cell.next.empty()) text += unbroken("  next", in_store(plain_line(cell.next), store));
+  text += unbroken("  again", in_store(cell.reproduce, store));
+  if (!cell.log_folder.empty()) text += unbroken("  logs", fmt::format("{}/{}", run_folder, cell.log_folder));
   return text;
 }
 
@@ -56,7 +59,7 @@ std::string open_cells(const RunVerdict& verdict, const std::string& run_folder,
       if (++open <= kMostListed) text += open_cell(cell, run_folder, terminal, store);
     }
   }
-  if (open > kMostListed) text += fmt::format("              and {} more; see verdict.json\n", open - kMostListed);
+  if (open > kMostListed) text += labelled("", fmt::format("and {} more; see verdict.json", open - kMostListed));
   return text;
 }
 
@@ -151,10 +154,8 @@ std::string dimensions(const RunVerdict& verdict, const Terminal& terminal) {
       unchecked.emplace_back(to_string(summary.dimension));
       continue;
     }
-    const std::string word = summary.word;
-    text += fmt::format("{:<{}}{}: {}\n", to_string(summary.dimension), kIndent,
-                        terminal.paint(upper(word), style_of_word(word)),
-                        wrapped(plain_line(summary.sentence), kIndent + word.size() + 2, kIndent));
+    const std::string word = terminal.paint(upper(summary.word), style_of_word(summary.word));
+    text += labelled(to_string(summary.dimension), fmt::format("{}: {}", word, summary.sentence));
   }
   if (!unchecked.empty()) text += labelled("not checked", fmt::format("{}", fmt::join(unchecked, ", ")));
   return text;

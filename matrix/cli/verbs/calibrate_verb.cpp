@@ -7,6 +7,7 @@
 
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/text/lockstep_bounds_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
@@ -33,22 +34,24 @@ struct CalibrateOptions {
 
 std::string to_text(const EnsembleEnvelope& measured) {
   const Envelope& envelope = measured.envelope;
-  std::string text = fmt::format("{}: {} runs with one weight moved by 1 ulp\n", envelope.stack, envelope.members);
-  text += "  steps   furthest member, relative L2 of the parameters\n";
+  TextTable table("  <7 <");
+  table.line("{}: {} runs with one weight moved by 1 ulp", envelope.stack, envelope.members);
+  table.row("steps", "furthest member, relative L2 of the parameters");
   std::vector<double> steps;
   std::vector<double> distances;
   for (const TrajectoryPoint& point : envelope.points) {
-    text += fmt::format("  {:<7} {:.3g}\n", point.step, point.distance_rel);
+    table.row(point.step, fmt::format("{:.3g}", point.distance_rel));
     steps.push_back(static_cast<double>(point.step));
     distances.push_back(point.distance_rel);
   }
   if (const auto fitted = growth(steps, distances)) {
-    text += fmt::format("  grows as step^{:.2f}, doubling every {:.3g} steps\n", fitted->alpha, fitted->doubling_steps);
+    table.line("  grows as step^{:.2f}, doubling every {:.3g} steps", fitted->alpha, fitted->doubling_steps);
   }
-  text += envelope.horizon_step
-              ? fmt::format("  horizon: step {} ({})\n", *envelope.horizon_step, envelope.horizon_reason)
-              : std::string("  horizon: not reached\n");
-  return text + fmt::format("  {} {}\n", measured.is_new ? "written to" : "known from", measured.file.string());
+  table.line("{}", envelope.horizon_step
+                       ? fmt::format("  horizon: step {} ({})", *envelope.horizon_step, envelope.horizon_reason)
+                       : "  horizon: not reached");
+  table.line("  {} {}", measured.is_new ? "written to" : "known from", measured.file.string());
+  return table.text();
 }
 
 // The stacks that are asked for, ready to be run.

@@ -2,11 +2,11 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/doctor/preflight.hpp"
 #include "matrix/cli/text/printed_documents.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
 
@@ -22,15 +22,15 @@ std::function<ExitCode()> declare_doctor(CLI::App& app, Context& context) {
     if (*as_json) {
       context.terminal.out_document(written(DoctorDocument{lines}));
     } else {
+      TextTable table("<4 <22 <");
       for (const PreflightLine& line : lines) {
         const Style style = line.finding == Finding::ok     ? Style::green
                             : line.finding == Finding::warn ? Style::yellow
                                                             : Style::red;
-        context.terminal.out(fmt::format("{} {:<22} {}\n",
-                                         context.terminal.paint(fmt::format("{:<4}", to_string(line.finding)), style),
-                                         line.check, plain_line(line.detail)));
-        if (!line.remedy.empty()) context.terminal.out(fmt::format("{:<27} {}\n", "", line.remedy));
+        table.row(context.terminal.paint(to_string(line.finding), style), line.check, plain_line(line.detail));
+        if (!line.remedy.empty()) table.row("", "", line.remedy);
       }
+      context.terminal.out(table.text());
     }
     return failed ? ExitCode::failed : ExitCode::passed;
   };

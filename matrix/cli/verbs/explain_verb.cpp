@@ -12,6 +12,7 @@
 #include "matrix/cli/text/comparison_text.hpp"
 #include "matrix/cli/text/printed_documents.hpp"
 #include "matrix/cli/text/stack_answer_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/verbs/store_option.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/reader.hpp"
@@ -64,78 +65,75 @@ std::string ratio_text(const std::optional<double>& ratio) {
   return std::isfinite(*ratio) ? fmt::format("{:.3f}", *ratio) : number_text(*ratio);
 }
 
-// Where a step's time went, a line a phase.
-std::string phases_text(const CheckResult& check) {
-  std::string text;
-  for (const StepPhase& phase : check.phases) {
-    text += fmt::format("    {:<10} {:<13}  {}   reference {}", &phase == &check.phases.front() ? "phases" : "",
-                        phase.phase, quantity_text(phase.measured_ns, "ns"), quantity_text(phase.reference_ns, "ns"));
-    if (phase.ratio) {
-      text += fmt::format("   x{} [{}, {}]", ratio_text(phase.ratio), ratio_text(phase.ratio_low),
-                          ratio_text(phase.ratio_high));
-    }
-    text += '\n';
-  }
-  return text;
+constexpr const char* kOfCheck = "    <10 <13  <";
+
+// Where a step's time went.
+std::string phase_text(const StepPhase& phase) {
+  const std::string text =
+      fmt::format("{}   reference {}", quantity_text(phase.measured_ns, "ns"), quantity_text(phase.reference_ns, "ns"));
+  if (!phase.ratio) return text;
+  return text + fmt::format("   x{} [{}, {}]", ratio_text(phase.ratio), ratio_text(phase.ratio_low),
+                            ratio_text(phase.ratio_high));
 }
 
 std::string check_text(const CheckResult& check) {
-  std::string text =
-      fmt::format("{}{} · {}{}\n", check.metric, check.of.empty() ? "" : " of " + check.of, to_string(check.status),
-                  check.gate == Gate::record_only ? " (record only: decides nothing)" : "");
-  text += fmt::format("    {}\n", check.sentence);
-  text += fmt::format("    bound      {}   set at {}\n", check.bound, check.origin);
-  text += fmt::format("    measured   {}   reference {}\n", quantity_text(check.measured, check.unit),
-                      quantity_text(check.reference, check.unit));
+  TextTable table(kOfCheck);
+  table.line("{}{} · {}{}", check.metric, check.of.empty() ? "" : " of " + check.of, to_string(check.status),
+             check.gate == Gate::record_only ? " (record only: decides nothing)" : "");
+  table.line("    {}", check.sentence);
+  table.say("bound", "{}   set at {}", check.bound, check.origin);
+  table.say("measured", "{}   reference {}", quantity_text(check.measured, check.unit),
+            quantity_text(check.reference, check.unit));
   if (check.ratio) {
-    text += fmt::format("    ratio      x{} [{}, {}]   {} is better\n", ratio_text(check.ratio),
-                        ratio_text(check.ratio_low), ratio_text(check.ratio_high), to_string(check.better));
+    table.say("ratio", "x{} [{}, {}]   {} is better", ratio_text(check.ratio), ratio_text(check.ratio_low),
+              ratio_text(check.ratio_high), to_string(check.better));
   }
-  text += phases_text(check);
-  text += fmt::format("    samples    {}   noise {}   margin {}\n", check.samples, percent_text(check.noise_rel),
-                      percent_text(check.margin_rel));
-  text += fmt::format("    reason     {}\n", check.reason);
+  for (const StepPhase& phase : check.phases) {
+    table.row(&phase == &check.phases.front() ? "phases" : "", phase.phase, phase_text(phase));
+  }
+  table.say("samples", "{}   noise {}   margin {}", check.samples, percent_text(check.noise_rel),
+            percent_text(check.margin_rel));
+  table.row("reason", check.reason);
   if (const auto& divergence = check.divergence) {
-    text += fmt::format("    divergence step {} · {} ({})   against {}\n", divergence->step, divergence->tensor,
-                        divergence->role, divergence->against);
-    text += fmt::format("               digest {}\n               instead of {}\n", divergence->measured_digest,
-                        divergence->expected_digest);
+    table.say("divergence", "step {} · {} ({})   against {}", divergence->step, divergence->tensor, divergence->role,
+              divergence->against);
+    table.row("", "digest " + divergence->measured_digest);
+    table.row("", "instead of " + divergence->expected_digest);
   }
-  return text;
+  return table.text();
 }
 
 // One operation of a probe with every sample it took.
 std::string measurement_text(const RepeatedMeasurement& repeated) {
   const ProbeMeasurement& measurement = repeated.measurement;
-  std::string text = fmt::format("  repeat {} {}", repeated.repeat, measurement.operation);
-  for (const auto& [name, value] : measurement.labels) text += fmt::format(" {}={}", name, value);
-  text += fmt::format(" · {}\n", to_string(measurement.status));
-  if (!measurement.finding.empty()) text += fmt::format("    {}\n", measurement.finding);
+  std::string labels;
+  for (const auto& [name, value] : measurement.labels) labels += fmt::format(" {}={}", name, value);
+  TextTable table(kOfCheck);
+  table.line("  repeat {} {}{} · {}", repeated.repeat, measurement.operation, labels, to_string(measurement.status));
+  if (!measurement.finding.empty()) table.line("    {}", measurement.finding);
   if (measurement.error_rel) {
-    text += fmt::format("    error      {} against fp64, bound {}\n", number_text(*measurement.error_rel),
-                        measurement.error_bound_rel ? number_text(*measurement.error_bound_rel) : "-");
+    table.say("error", "{} against fp64, bound {}", number_text(*measurement.error_rel),
+              measurement.error_bound_rel ? number_text(*measurement.error_bound_rel) : "-");
   }
   if (measurement.results_compared != 0) {
-    text += fmt::format("    repeated   {} results compared with the first, {} differ\n", measurement.results_compared,
-                        measurement.results_differing);
+    table.say("repeated", "{} results compared with the first, {} differ", measurement.results_compared,
+              measurement.results_differing);
   }
   if (measurement.peak) {
-    text += fmt::format("    peak       {} {} ({})\n", number_text(*measurement.peak), measurement.unit,
-                        measurement.peak_source);
+    table.say("peak", "{} {} ({})", number_text(*measurement.peak), measurement.unit, measurement.peak_source);
   }
   if (!measurement.algorithm_unknown.empty()) {
-    text += fmt::format("    done by    not known: {}\n", measurement.algorithm_unknown);
+    table.row("done by", "not known: " + measurement.algorithm_unknown);
   } else if (!measurement.kernels.empty()) {
-    text += fmt::format("    done by    {}\n",
-                        measurement.algorithm.empty() ? "kernels that tell no algorithm" : measurement.algorithm);
+    table.row("done by", measurement.algorithm.empty() ? "kernels that tell no algorithm" : measurement.algorithm);
   }
-  for (const std::string& kernel : measurement.kernels) text += fmt::format("               {}\n", kernel);
+  for (const std::string& kernel : measurement.kernels) table.row("", kernel);
   std::string samples;
   for (const double sample : measurement.samples) {
-    samples += std::isfinite(sample) ? fmt::format(" {:.5g}", sample) : " " + number_text(sample);
+    samples += (std::isfinite(sample) ? fmt::format("{:.5g}", sample) : number_text(sample)) + " ";
   }
-  if (!samples.empty()) text += fmt::format("    samples   {} {}\n", samples, measurement.unit);
-  return text;
+  if (!samples.empty()) table.row("samples", samples + measurement.unit);
+  return table.text();
 }
 
 std::string cell_text(const CellVerdict& cell, const std::string& store) {
@@ -147,7 +145,7 @@ std::string cell_text(const CellVerdict& cell, const std::string& store) {
     text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.repeat, attempt.attempt,
                         to_string(attempt.end), attempt.detail.empty() ? "" : ": " + attempt.detail, attempt.chain,
                         attempt.injected.empty() ? "" : "  planted: " + attempt.injected);
-    for (const std::string& link : attempt.links) text += fmt::format("    link       {}\n", link);
+    for (const std::string& link : attempt.links) text += TextTable(kOfCheck).row("link", link).text();
   }
   for (const CheckResult& check : cell.checks) text += check_text(check);
   if (!cell.measurements.empty()) text += "measurements\n";

@@ -5,6 +5,7 @@
 
 #include "matrix/cli/text/catalog_text.hpp"
 #include "matrix/cli/text/printed_documents.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/text/topology_text.hpp"
 #include "matrix/cli/verbs/max_batch.hpp"
 #include "matrix/cli/verbs/verb.hpp"
@@ -33,11 +34,9 @@ ExitCode list_entries(const std::string& kind, bool as_json, const Context& cont
     context.terminal.out_document(written(list));
     return ExitCode::passed;
   }
-  std::size_t width = 0;
-  for (const CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
-  for (const CatalogEntry& entry : entries) {
-    context.terminal.out(fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary));
-  }
+  TextTable table("<  <");
+  for (const CatalogEntry& entry : entries) table.row(entry.name, entry.summary);
+  context.terminal.out(table.text());
   return ExitCode::passed;
 }
 

@@ -13,6 +13,7 @@
 #include "matrix/cli/text/install_progress.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/verbs/store_option.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/provision/adopted_stack.hpp"
@@ -78,15 +79,15 @@ void write_stack_file(const fs::path& path, const std::string& text) {
 std::string survey_text(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& found) {
   std::vector<std::string> components;
   for (const auto& [component, version] : found.components) components.push_back(component + " " + version);
-  std::string text =
-      fmt::format("{}: {} in {}, C++ ABI {}\n", name, fmt::join(components, ", "), place.lib, found.cxx11_abi);
+  TextTable table("  <44 <");
+  table.line("{}: {} in {}, C++ ABI {}", name, fmt::join(components, ", "), place.lib, found.cxx11_abi);
   for (const FoundLibrary& library : found.loaded) {
-    text += fmt::format("  {:<44} {}\n", library.name, fs::path(library.path).parent_path().string());
+    table.row(library.name, fs::path(library.path).parent_path().string());
   }
   for (const EnvironmentProblem& problem : found.problems) {
-    text += fmt::format("  {} {}\n", problem.is_fatal ? "FAIL" : "WARN", plain_line(problem.text));
+    table.line("  {} {}", problem.is_fatal ? "FAIL" : "WARN", plain_line(problem.text));
   }
-  return text;
+  return table.text();
 }
 
 }  // namespace

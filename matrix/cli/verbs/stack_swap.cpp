@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "matrix/base/plain_text.hpp"
 #include "matrix/cli/declared_hybrids.hpp"
 #include "matrix/cli/text/install_progress.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/provision/hybrid/hybrid_site.hpp"
 #include "matrix/verdict/loaded_libraries.hpp"
 
@@ -36,18 +36,18 @@ std::string build_of(const std::string& build_id) { return build_id.empty() ? "n
 std::string exchanged_text(const InstalledStack& hybrid, const InstalledLibraries& installed,
                            const Fingerprint& loaded) {
   const SiteParts parts = site_parts(hybrid.folder / "site");
-  std::string text;
+  TextTable table("  <10 <30 <42 <");
   for (const auto& [component, folder] : hybrid.spec.parts) {
     for (const std::string& path : parts.at(component).libraries()) {
       const auto lies = std::ranges::find(installed.libraries, "site/" + path, &InstalledLibrary::path);
       const auto mapped = std::ranges::find(loaded.libraries, "site/" + path, &MappedLibrary::path);
-      text += fmt::format("  {:<10} {:<30} {:<42} {}\n", component, path.substr(path.rfind('/') + 1),
-                          lies == installed.libraries.end() ? "" : build_of(lies->build_id),
-                          mapped == loaded.libraries.end() ? "not mapped by a worker that trains nothing"
-                                                           : "mapped: " + build_of(mapped->build_id));
+      table.row(component, path.substr(path.rfind('/') + 1),
+                lies == installed.libraries.end() ? "" : build_of(lies->build_id),
+                mapped == loaded.libraries.end() ? "not mapped by a worker that trains nothing"
+                                                 : "mapped: " + build_of(mapped->build_id));
     }
   }
-  return text;
+  return table.text();
 }
 
 }  // namespace

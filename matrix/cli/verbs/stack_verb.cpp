@@ -13,6 +13,7 @@
 #include "matrix/cli/text/printed_documents.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/cli/verbs/selection.hpp"
 #include "matrix/cli/verbs/stack_adopt.hpp"
 #include "matrix/cli/verbs/stack_swap.hpp"
@@ -142,13 +143,15 @@ ExitCode list(const StackOptions& options, const Context& context) {
     context.terminal.out_document(written(listed));
     return ExitCode::passed;
   }
+  TextTable table("<24 <16<");
   for (const ListedStack& stack : listed.stacks) {
     std::string components;
     for (const auto& [component, version] : stack.components) components += fmt::format(" {} {}", component, version);
-    context.terminal.out(fmt::format("{:<24} {:<16}{}\n", stack.name, stack.state, components));
-    if (stack.source == StackSource::hybrid) context.terminal.out(fmt::format("{:<24} = {}\n", "", stack.summary));
-    if (!stack.problem.empty()) context.terminal.out(fmt::format("{:<24} {}\n", "", stack.problem));
+    table.row(stack.name, stack.state, components);
+    if (stack.source == StackSource::hybrid) table.row("", "= " + stack.summary);
+    if (!stack.problem.empty()) table.row("", stack.problem);
   }
+  context.terminal.out(table.text());
   return ExitCode::passed;
 }
 
