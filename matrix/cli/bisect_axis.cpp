@@ -5,21 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "matrix/base/usage_error.hpp"
+#include "matrix/cli/project.hpp"
 #include "matrix/plan/dotted_version.hpp"
-#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
-
-const StackSpec& spec_named(const StackFiles& files, const std::string& name) {
-  files.require_readable(name);
-  const auto found = files.stacks.find(name);
-  if (found != files.stacks.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [stack, spec] : files.stacks) known.push_back(stack);
-  throw UsageError(unknown_name("stack", name, known));
-}
 
 std::string torch_of(const StackSpec& spec) {
   const auto torch = spec.components.find("torch");
@@ -30,7 +20,7 @@ void require_axis(const StackFiles& files, const std::string& good, const std::s
                   const std::vector<std::string>& given) {
   std::set<std::string> seen;
   for (const std::string& name : given) {
-    spec_named(files, name);
+    stack_named(files, name);
     if (!seen.insert(name).second) throw UsageError(fmt::format("--axis names {} twice", name));
   }
   if (given.front() != good || given.back() != bad) {
@@ -44,8 +34,8 @@ void require_axis(const StackFiles& files, const std::string& good, const std::s
 std::vector<std::string> bisect_axis(const StackFiles& files, const std::string& good, const std::string& bad,
                                      const std::vector<std::string>& given) {
   if (good == bad) throw UsageError("--good and --bad are one stack, " + good);
-  const std::string good_torch = torch_of(spec_named(files, good));
-  const std::string bad_torch = torch_of(spec_named(files, bad));
+  const std::string good_torch = torch_of(stack_named(files, good));
+  const std::string bad_torch = torch_of(stack_named(files, bad));
   if (!given.empty()) {
     require_axis(files, good, bad, given);
     return given;

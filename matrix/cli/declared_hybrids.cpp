@@ -7,7 +7,6 @@
 
 #include "matrix/base/pending_file.hpp"
 #include "matrix/provision/hybrid/hybrid_stack.hpp"
-#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -15,24 +14,18 @@ namespace {
 namespace fs = std::filesystem;
 
 HybridSource source_named(const Project& project, const StackFiles& files, const std::string& name) {
-  files.require_readable(name);
-  const auto spec = files.stacks.find(name);
-  if (spec == files.stacks.end()) {
-    std::vector<std::string> known;
-    for (const auto& [stack, other] : files.stacks) known.push_back(stack);
-    throw UsageError(unknown_name("stack", name, known));
-  }
-  if (!spec->second.is_of_wheels()) {
+  const StackSpec& spec = stack_named(files, name);
+  if (!spec.is_of_wheels()) {
     throw UsageError(fmt::format(
         "{} is of `source: {}`, and files are exchanged between stacks of wheels alone; the BLAS library of a "
         "distribution's stack is exchanged by the knob `blas`, as in `--knob blas=openblas`",
-        name, to_string(spec->second.source)));
+        name, to_string(spec.source)));
   }
-  const InstalledStack stack = project.stack_store().find(spec->second);
+  const InstalledStack stack = project.stack_store().find(spec);
   if (!stack.complete) {
     throw UsageError(fmt::format("{0} is not installed; run `reprobench stack install {0}`", name));
   }
-  return {spec->second, stack.folder.filename().string()};
+  return {spec, stack.folder.filename().string()};
 }
 
 // One text in one place: an equal file stays as it is.

@@ -5,6 +5,7 @@
 
 #include "matrix/cli/declared_hybrids.hpp"
 #include "matrix/spec/files/own_files.hpp"
+#include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/metrics/metrics.hpp"
 
 namespace reprobench {
@@ -143,6 +144,15 @@ StackCatalog Project::catalog() const {
     if (const auto capability = store.description(installed)) availability.knobs = capability->knobs;
   }
   return catalog;
+}
+
+const StackSpec& stack_named(const StackFiles& files, const std::string& name) {
+  files.require_readable(name);
+  const auto found = files.stacks.find(name);
+  if (found != files.stacks.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [stack, spec] : files.stacks) known.push_back(stack);
+  throw UsageError(unknown_name("stack", name, known));
 }
 
 }  // namespace reprobench

@@ -43,4 +43,7 @@ class Project {
   StackStore stack_store_;  // its copies read the worker's sources once between them
 };
 
+// The stack of that name. Throws UsageError that tells the nearest one, and SpecError if its file cannot be read.
+const StackSpec& stack_named(const StackFiles& files, const std::string& name);
+
 }  // namespace reprobench

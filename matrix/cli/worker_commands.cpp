@@ -46,10 +46,7 @@ std::vector<std::string> add_installed(const std::set<std::string>& stacks, cons
   std::vector<std::string> missing;
   for (const std::string& name : stacks) {
     if (workers.count(name) > 0) continue;
-    files.require_readable(name);
-    const auto spec = files.stacks.find(name);
-    if (spec == files.stacks.end()) throw UsageError(unknown_name("stack", name, project.vocabulary().stacks));
-    const InstalledStack stack = store.find(spec->second);
+    const InstalledStack stack = store.find(stack_named(files, name));
     if (!stack.complete || stack.worker.empty()) {
       missing.push_back(name);
       continue;

@@ -15,7 +15,6 @@
 #include "matrix/inquiry/ensemble.hpp"
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -61,10 +60,7 @@ class Calibration {
       : options_(options), terminal_(context.terminal), project_(context.store), files_(project_.stack_files()) {
     std::set<std::string> stacks = {options.stack};
     if (!options.against.empty()) stacks.insert(options.against);
-    for (const std::string& stack : stacks) {
-      files_.require_readable(stack);
-      if (files_.stacks.count(stack) == 0) throw UsageError(unknown_name("stack", stack, project_.vocabulary().stacks));
-    }
+    for (const std::string& stack : stacks) stack_named(files_, stack);
     host_.emplace(project_, worker_commands(stacks, project_, {}));
   }
 

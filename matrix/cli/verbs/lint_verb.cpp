@@ -153,12 +153,7 @@ LintSituation gather(const LintOptions& options, const Context& context, const D
   }
   if (!options.stack.empty()) {
     const Project project(context.store);
-    const StackFiles files = project.stack_files();
-    files.require_readable(options.stack);
-    if (files.stacks.count(options.stack) == 0) {
-      throw UsageError(unknown_name("stack", options.stack, project.vocabulary().stacks));
-    }
-    situation.stack = needs_of(files.stacks.at(options.stack), project.facts());
+    situation.stack = needs_of(stack_named(project.stack_files(), options.stack), project.facts());
   }
   return situation;
 }

@@ -34,15 +34,6 @@ struct StackOptions {
   bool as_json = false;
 };
 
-const StackSpec& spec_called(const StackFiles& files, const std::string& name) {
-  files.require_readable(name);
-  const auto found = files.stacks.find(name);
-  if (found != files.stacks.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [known_name, spec] : files.stacks) known.push_back(known_name);
-  throw UsageError(fmt::format("no stack is called `{}`; there are {}", name, fmt::join(known, ", ")));
-}
-
 // The stacks named on the command line, in a matrix's axis, or all of them.
 std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& project) {
   const StackFiles files = project.stack_files();
@@ -53,7 +44,7 @@ std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& 
     }
   }
   std::vector<StackSpec> chosen;
-  for (const std::string& name : names) chosen.push_back(spec_called(files, name));
+  for (const std::string& name : names) chosen.push_back(stack_named(files, name));
   if (options.all) {
     for (const auto& [name, broken] : files.broken) files.require_readable(name);
     for (const auto& [name, spec] : files.stacks) chosen.push_back(spec);

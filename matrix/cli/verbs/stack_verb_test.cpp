@@ -136,7 +136,7 @@ TEST_CASE("stacks are named one by one, by a matrix, or all of them", "[cli]") {
   CHECK(removed({"--all"}) == "new: OK\nold: OK\n");
   CHECK_THROWS_WITH(removed({}),
                     "name at least one stack, or --matrix FILE, or --all; `reprobench stack list` shows them");
-  CHECK_THROWS_WITH(removed({"nwe"}), "no stack is called `nwe`; there are new, old");
+  CHECK_THROWS_WITH(removed({"nwe"}), "there is no stack `nwe`; did you mean `new`?");
 }
 
 TEST_CASE("a stack that is not as declared does not verify, and the others are told all the same", "[cli]") {
