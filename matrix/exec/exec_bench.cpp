@@ -8,10 +8,8 @@
 #include <fstream>
 
 #include <benchmark/benchmark.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "matrix/exec/attempt_environment.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/launch_request.hpp"
 #include "matrix/exec/local_launcher.hpp"
@@ -22,9 +20,6 @@ namespace {
 
 const std::filesystem::path kShepherd = std::filesystem::path(REPROBENCH_BINARY_DIR) / "reprobench-shepherd";
 const std::string kFakeWorker = std::string(REPROBENCH_BINARY_DIR) + "/reprobench-fake-worker";
-constexpr int kCells = 1'000;
-constexpr int kRanks = 4;
-constexpr int kAttemptsOfRanks = 50;
 
 std::int64_t rss_bytes() {
   std::ifstream file("/proc/self/statm");
@@ -33,107 +28,21 @@ std::int64_t rss_bytes() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-Cell bench_cell(int number) {
-  Cell cell = sample_cell("cell" + std::to_string(number), "stack-a");
-  cell.request.workload.steps = 1;
-  return cell;
-}
-
-Plan bench_plan() {
+Plan bench_plan(int attempts, int ranks) {
   std::vector<Cell> cells;
-  for (int i = 0; i < kCells; ++i) cells.push_back(bench_cell(i));
+  for (int i = 0; i < attempts; ++i) {
+    cells.push_back(sample_cell("cell" + std::to_string(i), "stack-a"));
+    cells.back().request.workload.steps = 1;
+    cells.back().request.world_size = ranks;
+  }
   return sample_plan(std::move(cells));
 }
 
 // The folders and requests are there before the clock starts.
-std::vector<LaunchRequest> prepared_launches(const std::filesystem::path& store) {
-  std::vector<LaunchRequest> launches;
-  for (int i = 0; i < kCells; ++i) {
-    RankLaunch rank;
-    rank.request = bench_cell(i).request;
-    rank.request.nonce = "0123456789abcdef";
-    rank.folder = store / std::to_string(i);
-    std::filesystem::create_directory(rank.folder);
-    std::ofstream(rank.folder / "request.json") << to_json(rank.request).dump();
-    rank.command = {kFakeWorker, "run", (rank.folder / "request.json").string()};
-    rank.environment = attempt_environment(rank.request, rank.folder, {}, {});
-    LaunchRequest launch;
-    launch.ranks.push_back(std::move(rank));
-    launches.push_back(std::move(launch));
-  }
-  return launches;
-}
-
-void wait_for_end(Launcher& launcher, int ranks = 1) {
-  while (ranks > 0) {
-    for (const LaunchEvent& event : launcher.wait(std::chrono::seconds(1))) {
-      if (event.kind == LaunchEvent::Kind::ended) --ranks;
-    }
-  }
-}
-
-void process_floor(benchmark::State& state) {
-  for (auto _ : state) {
-    state.PauseTiming();
-    const TemporaryFolder store;
-    const auto launches = prepared_launches(store.path);
-    LocalLauncher launcher(kShepherd);
-    state.ResumeTiming();
-    for (const LaunchRequest& launch : launches) {
-      launcher.start(launch);
-      wait_for_end(launcher);
-    }
-    state.PauseTiming();
-    if (!std::filesystem::exists(launches.back().ranks[0].folder / "exit.json")) state.SkipWithError("no exit record");
-    state.ResumeTiming();
-  }
-  state.SetItemsProcessed(state.iterations() * kCells);
-}
-BENCHMARK(process_floor)->Unit(benchmark::kMillisecond)->UseRealTime();
-
-void whole_attempt(benchmark::State& state) {
-  const std::map<std::string, WorkerCommand> workers = {{"stack-a", {{kFakeWorker}, {}, {}}}};
-  const Plan plan = bench_plan();
-  std::int64_t growth = 0;
-  for (auto _ : state) {
-    state.PauseTiming();
-    const TemporaryFolder store;
-    RunDirectory run = sample_run(store.path, plan);
-    LocalLauncher launcher(kShepherd);
-    std::int64_t before = 0;
-    int ended = 0;
-    ExecutionObserver observer;
-    // The first hundred warm allocator and page tables.
-    observer.cell_ended = [&](const Cell&, const CellRecord&) {
-      if (++ended == kCells / 10) before = rss_bytes();
-    };
-    state.ResumeTiming();
-    const auto records = execute(plan, workers, launcher, MonotonicClock(), run, {}, observer);
-    state.PauseTiming();
-    growth += rss_bytes() - before;
-    for (const CellRecord& cell : records) {
-      if (cell.attempts.at(0).end != AttemptEnd::completed) state.SkipWithError("an attempt was not completed");
-    }
-    state.ResumeTiming();
-  }
-  state.SetItemsProcessed(state.iterations() * kCells);
-  state.counters["rss_growth_bytes"] =
-      static_cast<double>(growth) / static_cast<double>(state.iterations() * (kCells - kCells / 10));
-}
-BENCHMARK(whole_attempt)->Unit(benchmark::kMillisecond)->UseRealTime();
-
-Plan plan_of_ranks() {
-  Plan plan = bench_plan();
-  plan.cells.resize(kAttemptsOfRanks);
-  for (PlannedCell& planned : plan.cells) planned.cell.request.world_size = kRanks;
-  return plan;
-}
-
-// Four ranks of an attempt each, folders and requests there before the clock starts.
-std::vector<LaunchRequest> prepared_ranks(const std::filesystem::path& store) {
+std::vector<LaunchRequest> prepared_launches(const std::filesystem::path& store, const Plan& plan) {
   std::vector<LaunchRequest> launches;
   const WorkerCommand worker{{kFakeWorker}, {}, {}};
-  for (const PlannedCell& planned : plan_of_ranks().cells) {
+  for (const PlannedCell& planned : plan.cells) {
     CellRequest request = planned.cell.request;
     request.nonce = "0123456789abcdef";
     LaunchRequest launch = launch_request(request, store / request.cell_id, worker, {}, std::chrono::seconds(10));
@@ -146,16 +55,25 @@ std::vector<LaunchRequest> prepared_ranks(const std::filesystem::path& store) {
   return launches;
 }
 
-void ranks_floor(benchmark::State& state) {
+void wait_for_end(Launcher& launcher, int ranks) {
+  while (ranks > 0) {
+    for (const LaunchEvent& event : launcher.wait(std::chrono::seconds(1))) {
+      if (event.kind == LaunchEvent::Kind::ended) --ranks;
+    }
+  }
+}
+
+void floor_of(benchmark::State& state, int attempts, int ranks) {
+  const Plan plan = bench_plan(attempts, ranks);
   for (auto _ : state) {
     state.PauseTiming();
     const TemporaryFolder store;
-    const auto launches = prepared_ranks(store.path);
+    const auto launches = prepared_launches(store.path, plan);
     LocalLauncher launcher(kShepherd);
     state.ResumeTiming();
     for (const LaunchRequest& launch : launches) {
       launcher.start(launch);
-      wait_for_end(launcher, kRanks);
+      wait_for_end(launcher, ranks);
     }
     state.PauseTiming();
     for (const RankLaunch& rank : launches.back().ranks) {
@@ -163,28 +81,47 @@ void ranks_floor(benchmark::State& state) {
     }
     state.ResumeTiming();
   }
-  state.SetItemsProcessed(state.iterations() * kAttemptsOfRanks);
+  state.SetItemsProcessed(state.iterations() * attempts);
 }
-BENCHMARK(ranks_floor)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-void whole_ranks(benchmark::State& state) {
+void whole_of(benchmark::State& state, int attempts, int ranks) {
   const std::map<std::string, WorkerCommand> workers = {{"stack-a", {{kFakeWorker}, {}, {}}}};
-  const Plan plan = plan_of_ranks();
+  const Plan plan = bench_plan(attempts, ranks);
+  std::int64_t growth = 0;
   for (auto _ : state) {
     state.PauseTiming();
     const TemporaryFolder store;
     RunDirectory run = sample_run(store.path, plan);
     LocalLauncher launcher(kShepherd);
+    std::int64_t before = 0;
+    int ended = 0;
+    ExecutionObserver observer;
+    // The first tenth warms allocator and page tables.
+    observer.cell_ended = [&](const Cell&, const CellRecord&) {
+      if (++ended == attempts / 10) before = rss_bytes();
+    };
     state.ResumeTiming();
-    const auto records = execute(plan, workers, launcher, MonotonicClock(), run, {}, {});
+    const auto records = execute(plan, workers, launcher, MonotonicClock(), run, {}, observer);
     state.PauseTiming();
+    growth += rss_bytes() - before;
     for (const CellRecord& cell : records) {
       if (cell.attempts.at(0).end != AttemptEnd::completed) state.SkipWithError("an attempt was not completed");
     }
     state.ResumeTiming();
   }
-  state.SetItemsProcessed(state.iterations() * kAttemptsOfRanks);
+  state.SetItemsProcessed(state.iterations() * attempts);
+  state.counters["rss_growth_bytes"] =
+      static_cast<double>(growth) / static_cast<double>(state.iterations() * (attempts - attempts / 10));
 }
+
+void process_floor(benchmark::State& state) { floor_of(state, 1'000, 1); }
+void whole_attempt(benchmark::State& state) { whole_of(state, 1'000, 1); }
+void ranks_floor(benchmark::State& state) { floor_of(state, 50, 4); }
+void whole_ranks(benchmark::State& state) { whole_of(state, 50, 4); }
+
+BENCHMARK(process_floor)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(whole_attempt)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(ranks_floor)->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(whole_ranks)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
