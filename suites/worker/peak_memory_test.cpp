@@ -17,11 +17,13 @@ namespace {
 
 constexpr std::int64_t kMega = 1'000'000;
 
-// What the kernel says next, in megabytes.
 MemoryReading next_reading;
 MemoryReading say() { return next_reading; }
-void kernel_says(std::int64_t peak, std::int64_t anonymous, std::int64_t shared, std::int64_t file) {
-  next_reading = {peak * kMega, anonymous * kMega, shared * kMega, file * kMega};
+
+// What the kernel says next, in megabytes.
+void kernel_says(const MemoryReading& megabytes) {
+  next_reading = {megabytes.peak_bytes * kMega, megabytes.anonymous_bytes * kMega, megabytes.shared_bytes * kMega,
+                  megabytes.file_bytes * kMega};
 }
 
 // The least time between two readings is over.
@@ -30,48 +32,40 @@ void note(PeakMemory& memory) {
   memory.note();
 }
 
-TEST_CASE("a peak between two readings is the mark less the files that were mapped then") {
-  kernel_says(300, 100, 0, 200);
+// The kernel says these in turn, in megabytes.
+ResidentMemory peak_of(const MemoryReading& first, const MemoryReading& second, const MemoryReading& last) {
+  kernel_says(first);
   PeakMemory memory(&say);
-  kernel_says(700, 150, 0, 200);
+  kernel_says(second);
   note(memory);
-  CHECK(memory.peak().anonymous_bytes == 500 * kMega);
-  CHECK(memory.peak().all_bytes == 700 * kMega);
+  kernel_says(last);
+  return memory.peak();
+}
+
+TEST_CASE("a peak between two readings is the mark less the files that were mapped then") {
+  const ResidentMemory peak = peak_of({300, 100, 0, 200}, {700, 150, 0, 200}, {700, 150, 0, 200});
+  CHECK(peak.anonymous_bytes == 500 * kMega);
+  CHECK(peak.all_bytes == 700 * kMega);
 }
 
 TEST_CASE("files that the kernel drops after the peak add nothing to it") {
-  kernel_says(300, 100, 0, 200);
-  PeakMemory memory(&say);
-  kernel_says(700, 500, 0, 200);
-  note(memory);
-  kernel_says(700, 100, 0, 40);
-  CHECK(memory.peak().anonymous_bytes == 500 * kMega);
+  CHECK(peak_of({300, 100, 0, 200}, {700, 500, 0, 200}, {700, 100, 0, 40}).anonymous_bytes == 500 * kMega);
 }
 
 TEST_CASE("files that are mapped after the peak hide nothing of it") {
-  kernel_says(300, 100, 0, 200);
-  PeakMemory memory(&say);
-  kernel_says(700, 500, 0, 200);
-  note(memory);
-  kernel_says(750, 100, 0, 650);
-  CHECK(memory.peak().anonymous_bytes == 500 * kMega);
+  CHECK(peak_of({300, 100, 0, 200}, {700, 500, 0, 200}, {750, 100, 0, 650}).anonymous_bytes == 500 * kMega);
 }
 
 TEST_CASE("memory that grows while files are dropped is seen, though the mark stays") {
-  kernel_says(700, 500, 0, 200);
-  PeakMemory memory(&say);
-  kernel_says(700, 640, 20, 40);
-  note(memory);
-  kernel_says(700, 100, 0, 40);
-  CHECK(memory.peak().anonymous_bytes == 660 * kMega);
+  CHECK(peak_of({700, 500, 0, 200}, {700, 640, 20, 40}, {700, 100, 0, 40}).anonymous_bytes == 660 * kMega);
 }
 
 TEST_CASE("memory is read again only after a while") {
-  kernel_says(300, 100, 0, 200);
+  kernel_says({300, 100, 0, 200});
   PeakMemory memory(&say);
-  kernel_says(300, 290, 0, 10);
+  kernel_says({300, 290, 0, 10});
   memory.note();  // at once
-  kernel_says(300, 100, 0, 200);
+  kernel_says({300, 100, 0, 200});
   CHECK(memory.peak().anonymous_bytes == 100 * kMega);
 }
 
