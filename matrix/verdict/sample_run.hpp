@@ -21,6 +21,9 @@ AttemptRecord attempt(int repeat, double step_time_ns, const std::string& bits =
 // take `slowdown` times the reference's.
 RunRecord run(int repeats, double slowdown, std::vector<CellThreshold> thresholds);
 
+// What a call of the operator probe left, with a digest of that digit.
+ProbeMeasurement call_record(const std::string& call, char digit);
+
 CellRecord& candidate(RunRecord& run);
 const CellVerdict& candidate(const RunVerdict& verdict);
 

@@ -89,6 +89,16 @@ RunRecord run(int repeats, double slowdown, std::vector<CellThreshold> threshold
   return record;
 }
 
+ProbeMeasurement call_record(const std::string& call, char digit) {
+  CallOutput output{"output.0", "float32", {2}, std::string(32, digit), 5e-8, 0, "", std::vector<double>(8, 1), {}, 1};
+  output.fp64_sums = output.sums;
+  ProbeMeasurement measurement;
+  measurement.labels = {{"call", call}};
+  measurement.status = MeasurementStatus::measured;
+  measurement.call = CallRecord{CallEnd::ran, std::string(32, 'e'), true, {output}};
+  return measurement;
+}
+
 CellRecord& candidate(RunRecord& run) { return run.cells[1]; }
 const CellVerdict& candidate(const RunVerdict& verdict) { return verdict.cells.at(1); }
 

@@ -10,16 +10,6 @@ namespace {
 
 const std::vector<std::string> kCalls = {"relu(f32[2])", "exp(f32[2])", "exp(f32[3])"};
 
-ProbeMeasurement record_of(const std::string& call, char digit) {
-  CallOutput output{"output.0", "float32", {2}, std::string(32, digit), 5e-8, 0, "", std::vector<double>(8, 1), {}, 1};
-  output.fp64_sums = output.sums;
-  ProbeMeasurement measurement;
-  measurement.labels = {{"call", call}};
-  measurement.status = MeasurementStatus::measured;
-  measurement.call = CallRecord{CallEnd::ran, std::string(32, 'e'), true, {output}};
-  return measurement;
-}
-
 // Run `id` with the cells of stack-a (2.10.0, the first one) and stack-b (2.9.0), each of one process of its own.
 RunRecord run_called(const std::string& id) {
   RunRecord run = sample::run(1, 1, {});
@@ -34,7 +24,7 @@ RunRecord run_called(const std::string& id) {
     CellResult& result = *run.cells[cell].attempts.front().lead().result;
     result.nonce = id + request.cell_id;
     result.measurements.clear();
-    for (const std::string& call : kCalls) result.measurements.push_back(record_of(call, '0'));
+    for (const std::string& call : kCalls) result.measurements.push_back(sample::call_record(call, '0'));
   }
   return run;
 }
@@ -82,7 +72,7 @@ TEST_CASE("each column of a run stands against the same stack's of the other, re
 
 TEST_CASE("bits that differ from a shape on are found in the column whose they are", "[verdict]") {
   RunRecord today = run_called("today");
-  result_of(today, 1).measurements[2] = record_of(kCalls[2], '1');
+  result_of(today, 1).measurements[2] = sample::call_record(kCalls[2], '1');
   const OperatorAtlas atlas = atlas_of(today, run_called("last-week"));
   CHECK(words_of(atlas, 0) == std::vector{CallWord::equal, CallWord::equal, CallWord::rounding});
   CHECK(words_of(atlas, 1) == kAllEqual);
@@ -121,7 +111,7 @@ TEST_CASE("calls that one list alone has are unknown on both sides, and the list
   RunRecord longer = run_called("longer");
   change_everywhere(longer, [](CellRequest& request) { request.workload.calls.push_back("tan(f32[2])"); });
   for (std::size_t cell : {0, 1}) {
-    result_of(longer, cell).measurements.push_back(record_of("tan(f32[2])", '0'));
+    result_of(longer, cell).measurements.push_back(sample::call_record("tan(f32[2])", '0'));
     result_of(longer, cell).workload_digest = std::string(32, 'f');  // it covers the list
   }
   const OperatorAtlas atlas = atlas_of(longer, run_called("shorter"));

@@ -9,16 +9,6 @@ namespace {
 
 const std::vector<std::string> kAtlasCalls = {"relu(f32[2])", "exp(f32[2])"};
 
-ProbeMeasurement atlas_record(const std::string& call, char digit) {
-  CallOutput output{"output.0", "float32", {2}, std::string(32, digit), 5e-8, 0, "", std::vector<double>(8, 1), {}, 1};
-  output.fp64_sums = output.sums;
-  ProbeMeasurement measurement;
-  measurement.labels = {{"call", call}};
-  measurement.status = MeasurementStatus::measured;
-  measurement.call = CallRecord{CallEnd::ran, std::string(32, 'e'), true, {output}};
-  return measurement;
-}
-
 // stack-a is 2.10.0 and the reference, stack-b 2.9.0 with other bits of its second call.
 RunRecord sample_atlas() {
   RunRecord run = sample::run(1, 1, {});
@@ -32,7 +22,8 @@ RunRecord sample_atlas() {
     CellResult& result = *run.cells[cell].attempts.front().lead().result;
     result.fingerprint.cpu_model = "A CPU";
     result.fingerprint.cpu_capability = "AVX512";
-    result.measurements = {atlas_record(kAtlasCalls[0], '0'), atlas_record(kAtlasCalls[1], cell == 0 ? '0' : '1')};
+    result.measurements = {sample::call_record(kAtlasCalls[0], '0'),
+                           sample::call_record(kAtlasCalls[1], cell == 0 ? '0' : '1')};
   }
   return run;
 }
@@ -127,7 +118,7 @@ TEST_CASE("every process of a cell is looked at, and the strongest word stands",
     second_process(run, cell);
     CHECK(operator_atlas(run)->rows[0].by_column[0].word == CallWord::equal);
     AttemptRecord& second = run.cells[cell].attempts.back();
-    second.lead().result->measurements[0] = atlas_record(kAtlasCalls[0], '7');
+    second.lead().result->measurements[0] = sample::call_record(kAtlasCalls[0], '7');
     second.lead().result->measurements[0].call->outputs[0].error_rel = 1;
     CHECK(operator_atlas(run)->rows[0].by_column[0].word == CallWord::defect);
     std::swap(run.cells[cell].attempts[0].lead().result, second.lead().result);
