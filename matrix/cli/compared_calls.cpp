@@ -8,7 +8,6 @@
 #include "matrix/base/usage_error.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/evidence/cell_partner.hpp"
-#include "matrix/plan/plan_json.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
 

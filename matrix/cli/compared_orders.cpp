@@ -7,7 +7,6 @@
 #include "matrix/contract/probe.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/kept_orders.hpp"
-#include "matrix/plan/cell_id.hpp"
 #include "matrix/spec/files/call_list.hpp"
 
 namespace reprobench {

@@ -1,7 +1,6 @@
 // What one component changes by itself: A, B, and the mix of A with B's component are run and held against each other.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "matrix/cli/bisect_questions.hpp"

@@ -1,8 +1,6 @@
 // What one component changes, on three stacks whose workers are the fake one. The mix of two of them is the third.
 #include "matrix/cli/only_component.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "ci/catch.hpp"
 #include "matrix/cli/text/component_alone_text.hpp"
 #include "matrix/cli/verbs/compare_only.hpp"

@@ -6,7 +6,6 @@
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/usage_error.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
 

@@ -1,7 +1,5 @@
 #include "matrix/evidence/planned_looks.hpp"
 
-#include <tuple>
-
 #include "ci/catch.hpp"
 
 namespace reprobench {

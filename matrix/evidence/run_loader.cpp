@@ -10,7 +10,6 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
 #include "matrix/evidence/run_record.hpp"
-#include "matrix/plan/plan_json.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"

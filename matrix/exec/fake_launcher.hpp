@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
-#include <map>
 #include <system_error>
 
 #include "kernels/digest/digest.hpp"

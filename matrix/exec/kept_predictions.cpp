@@ -1,6 +1,5 @@
 #include "matrix/exec/kept_predictions.hpp"
 
-#include <chrono>
 #include <vector>
 
 #include <fmt/format.h>

@@ -2,8 +2,6 @@
 // F01-F40).
 #include <algorithm>
 #include <fstream>
-#include <sstream>
-#include <thread>
 
 #include <dirent.h>
 #include <signal.h>
@@ -12,7 +10,6 @@
 #include <unistd.h>
 
 #include "matrix/exec/process_scene.hpp"
-#include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
 namespace {

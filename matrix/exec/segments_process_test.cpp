@@ -2,7 +2,6 @@
 // shepherd, of a fake worker that keeps its part of the bargain or does not.
 #include "matrix/contract/attempt_segment.hpp"
 #include "matrix/exec/process_scene.hpp"
-#include "matrix/record/seal.hpp"
 #include "matrix/record/trace_reader.hpp"
 
 namespace reprobench {

@@ -1,7 +1,6 @@
 #include "matrix/image/claims.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
 #include <fmt/format.h>

@@ -1,14 +1,10 @@
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "matrix/base/json_parse.hpp"
-#include "matrix/base/plain_text.hpp"
 #include "matrix/base/regular_file.hpp"
 #include "matrix/base/sha256.hpp"
 #include "matrix/image/image.hpp"

@@ -1,7 +1,6 @@
 #include "matrix/image/unpacked_image.hpp"
 
 #include <cerrno>
-#include <cstring>
 
 #include <fcntl.h>
 #include <fmt/format.h>

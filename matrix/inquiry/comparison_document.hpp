@@ -1,7 +1,6 @@
 // The documents `comparison` and `comparisons`: the answer about two cells, or about a workload on two stacks.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <string_view>

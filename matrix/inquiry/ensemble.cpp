@@ -8,7 +8,6 @@
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/usage_error.hpp"
-#include "matrix/plan/cell_id.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

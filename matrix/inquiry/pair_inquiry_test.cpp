@@ -1,7 +1,6 @@
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/base/usage_error.hpp"
 #include "matrix/inquiry/ensemble.hpp"
 #include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"

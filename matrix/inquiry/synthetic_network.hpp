@@ -13,7 +13,6 @@
 #include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <vector>
 

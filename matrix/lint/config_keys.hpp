@@ -2,7 +2,6 @@
 // it, which tools may fill "auto" for it, and its replacement. To add a key, add a row.
 #pragma once
 
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <string>

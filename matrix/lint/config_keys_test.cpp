@@ -1,6 +1,5 @@
 #include "matrix/lint/config_keys.hpp"
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <set>

@@ -1,5 +1,4 @@
 // Keys themselves: repeated, unknown, deprecated, of another type, out of range, "auto".
-#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -7,7 +6,6 @@
 
 #include "matrix/lint/rule.hpp"
 #include "matrix/lint/value_standing.hpp"
-#include "matrix/spec/nearest_name.hpp"
 #include "matrix/spec/scalar.hpp"
 
 namespace reprobench {

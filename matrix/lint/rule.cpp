@@ -1,7 +1,5 @@
 #include "matrix/lint/rule.hpp"
 
-#include <algorithm>
-
 namespace reprobench {
 
 void LintFindings::add(Mark mark, std::string what) { add(std::move(mark), std::move(what), rule_.remedy); }

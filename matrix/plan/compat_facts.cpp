@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/regular_file.hpp"

@@ -1,7 +1,5 @@
 #include "matrix/plan/known_defects.hpp"
 
-#include <algorithm>
-
 namespace reprobench {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "matrix/plan/version_range.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/base/contract_error.hpp"
 
 using namespace reprobench;
 

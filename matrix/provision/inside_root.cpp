@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
-#include <string_view>
 
 #include <fcntl.h>
 #include <fmt/format.h>

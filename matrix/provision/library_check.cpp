@@ -1,6 +1,5 @@
 #include "matrix/provision/library_check.hpp"
 
-#include <fstream>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -16,7 +15,6 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/version.hpp"
-#include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/provision/store_folders.hpp"
 

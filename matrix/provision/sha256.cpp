@@ -1,7 +1,6 @@
 #include "matrix/provision/sha256.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 
 #include <fmt/format.h>

@@ -1,7 +1,5 @@
 #include "matrix/provision/stack_store.hpp"
 
-#include <algorithm>
-#include <fstream>
 #include <set>
 
 #include <fmt/format.h>

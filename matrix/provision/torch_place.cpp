@@ -1,6 +1,5 @@
 #include "matrix/provision/torch_place.hpp"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <set>

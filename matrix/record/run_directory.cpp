@@ -17,7 +17,6 @@
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/rank_request.hpp"
 #include "matrix/contract/trace.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/record/run_documents.hpp"
 
 namespace reprobench {

@@ -1,7 +1,6 @@
 #include "matrix/record/step_list.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "ci/catch.hpp"

@@ -1,7 +1,6 @@
 #include "matrix/record/trace_reader.hpp"
 
 #include "matrix/contract/document/reader.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/recent_reader.hpp"

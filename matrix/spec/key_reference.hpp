@@ -2,7 +2,6 @@
 // keys`), and a test compares it with these tables.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

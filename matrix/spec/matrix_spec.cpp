@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "matrix/spec/axis_reader.hpp"
-#include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/inject_reader.hpp"
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"

@@ -6,7 +6,6 @@
 //       }},
 #pragma once
 
-#include <array>
 #include <optional>
 #include <span>
 #include <string>

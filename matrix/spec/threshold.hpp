@@ -19,7 +19,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"

@@ -8,7 +8,6 @@
 
 #include <optional>
 #include <span>
-#include <string_view>
 
 namespace reprobench {
 

@@ -1,5 +1,4 @@
 // Bounds at zero and below, metrics of which more is better, and what a check says where it decides nothing.
-#include <cmath>
 #include <limits>
 
 #include "ci/catch.hpp"

@@ -1,7 +1,6 @@
 // Single checks against values by hand, both directions.
 #include "matrix/verdict/check.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include "ci/catch.hpp"

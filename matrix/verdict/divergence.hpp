@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/verdict/verdict.hpp"

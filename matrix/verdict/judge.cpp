@@ -8,7 +8,6 @@
 
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/cell_end.hpp"
 #include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"

@@ -1,5 +1,4 @@
 // Which attempts, cells and hosts a verdict is made of, and what it tells of them.
-#include <fstream>
 
 #include "ci/catch.hpp"
 #include "matrix/record/sample_attempt.hpp"

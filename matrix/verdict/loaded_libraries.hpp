@@ -2,7 +2,6 @@
 // release and a program's preloaded library all say the version that was declared.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

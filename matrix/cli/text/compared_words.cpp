@@ -4,7 +4,6 @@
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/cli/stored_runs.hpp"
-#include "matrix/plan/plan_json.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
 

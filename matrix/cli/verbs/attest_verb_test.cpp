@@ -1,6 +1,5 @@
 #include "ci/catch.hpp"
 #include "matrix/cli/verbs/run_verb_fixture.hpp"
-#include "matrix/cli/verdict_files.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/image/image_fixture.hpp"
 #include "matrix/verdict/attested_run.hpp"

@@ -12,7 +12,6 @@
 #include "matrix/cli/verbs/bisected_work.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/selection.hpp"
-#include "matrix/cli/verbs/store_option.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 
 namespace reprobench {

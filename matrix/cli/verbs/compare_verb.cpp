@@ -22,13 +22,11 @@
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/device/host_facts.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/pair_inquiry.hpp"
 #include "matrix/numerics/steps/snapshot_comparison.hpp"
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,7 +1,6 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "matrix/base/pending_file.hpp"
 #include "matrix/cli/image_staging.hpp"

@@ -4,7 +4,6 @@
 
 #include "ci/catch.hpp"
 #include "matrix/base/sha256.hpp"
-#include "matrix/base/usage_error.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
 
 namespace reprobench {

@@ -1,8 +1,6 @@
-#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/text/plan_text.hpp"

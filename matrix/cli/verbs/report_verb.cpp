@@ -1,7 +1,6 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/stored_runs.hpp"

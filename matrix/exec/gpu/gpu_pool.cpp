@@ -1,6 +1,5 @@
 #include "matrix/exec/gpu/gpu_pool.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>

@@ -1,7 +1,5 @@
 #include "matrix/exec/gpu/process_kinship.hpp"
 
-#include <cstdio>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>

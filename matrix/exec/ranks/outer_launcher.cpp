@@ -1,7 +1,6 @@
 #include "matrix/exec/ranks/outer_launcher.hpp"
 
 #include <charconv>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>

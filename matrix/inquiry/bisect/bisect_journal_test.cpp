@@ -3,7 +3,6 @@
 #include <csignal>
 #include <fstream>
 
-#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

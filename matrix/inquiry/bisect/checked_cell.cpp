@@ -9,7 +9,6 @@
 
 #include "matrix/base/usage_error.hpp"
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/plan/plan_json.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"

@@ -1,7 +1,6 @@
 #include "matrix/inquiry/bisect/checked_cell.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/base/usage_error.hpp"
 
 namespace reprobench {
 namespace {

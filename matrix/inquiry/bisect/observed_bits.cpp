@@ -1,7 +1,6 @@
 #include "matrix/inquiry/bisect/observed_bits.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,6 @@
 // What a bisect saw of one check: on each stack the value and the judgement of a run.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "matrix/contract/document/description.hpp"

@@ -1,7 +1,5 @@
 #include "matrix/inquiry/bisect/sequential_ratio.hpp"
 
-#include <cmath>
-
 namespace reprobench {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "matrix/inquiry/explain/captured_evidence.hpp"
 
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -14,7 +14,6 @@
 #include "matrix/inquiry/explain/source_replays.hpp"
 #include "matrix/inquiry/explain/step_judgement.hpp"
 #include "matrix/numerics/calls/step_divergence.hpp"
-#include "matrix/numerics/steps/snapshot_comparison.hpp"
 
 namespace reprobench {
 namespace {

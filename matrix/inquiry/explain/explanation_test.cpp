@@ -1,6 +1,5 @@
 #include "matrix/inquiry/explain/explanation.hpp"
 
-#include <fstream>
 #include <functional>
 
 #include "ci/catch.hpp"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "matrix/inquiry/explain/module_judgement.hpp"
-#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/numerics/calls/joint_subgraph.hpp"
 
 namespace reprobench {

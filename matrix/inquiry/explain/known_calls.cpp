@@ -8,7 +8,6 @@
 #include "matrix/inquiry/explain/side_captures.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 #include "matrix/numerics/calls/operator_alignment.hpp"
-#include "matrix/numerics/steps/snapshot_comparison.hpp"
 
 namespace reprobench {
 namespace {

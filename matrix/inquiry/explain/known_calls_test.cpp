@@ -2,8 +2,6 @@
 
 #include <span>
 
-#include <fmt/format.h>
-
 #include "ci/catch.hpp"
 #include "matrix/base/safetensors.hpp"
 #include "matrix/record/sample_attempt.hpp"

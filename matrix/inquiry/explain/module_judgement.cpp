@@ -1,7 +1,6 @@
 #include "matrix/inquiry/explain/module_judgement.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -1,8 +1,5 @@
 #include "matrix/inquiry/explain/module_judgement.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

@@ -1,6 +1,5 @@
 #include "matrix/inquiry/explain/source_replays.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>

@@ -3,7 +3,6 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
-#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/numerics/calls/written_step.hpp"
 
 namespace reprobench {

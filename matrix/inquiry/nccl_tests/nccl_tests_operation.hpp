@@ -2,9 +2,7 @@
 // sources, doc/PERFORMANCE.md there).
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace reprobench {

@@ -7,12 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "matrix/contract/capability.hpp"
 #include "matrix/contract/document/description.hpp"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "matrix/inquiry/explain/source_diagnosis.hpp"
-#include "matrix/inquiry/explain/source_judgement.hpp"
 
 namespace reprobench {
 namespace {

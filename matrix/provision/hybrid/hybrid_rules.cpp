@@ -1,7 +1,6 @@
 #include "matrix/provision/hybrid/hybrid_rules.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>

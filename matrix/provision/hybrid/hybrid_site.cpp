@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <set>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/base/elf_library.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/wheel_unpack.hpp"

@@ -13,7 +13,6 @@
 
 #include "matrix/contract/call_policy.hpp"
 #include "matrix/contract/declared_call.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/spec/files/tensor_file.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/spec/scalar.hpp"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
-#include "matrix/spec/nearest_name.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/suite_spec.hpp"
 

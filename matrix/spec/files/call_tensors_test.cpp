@@ -1,5 +1,4 @@
 // Lists of operator calls on tensors of a file of the user's.
-#include <fmt/format.h>
 
 #include "ci/catch.hpp"
 #include "matrix/base/sha256.hpp"

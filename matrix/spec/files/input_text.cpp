@@ -1,10 +1,7 @@
 #include "matrix/spec/files/input_text.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // A user's file of instructions. ci/fuzz.sh builds and runs it. A finding becomes a row of instruction_file_test.cpp.
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "matrix/spec/files/instruction_file.hpp"
 

@@ -1,7 +1,5 @@
 #include "matrix/spec/files/package_file.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>

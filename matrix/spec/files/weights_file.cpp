@@ -1,6 +1,5 @@
 #include "matrix/spec/files/weights_file.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>

@@ -1,7 +1,5 @@
 #include "matrix/spec/files/weights_file.hpp"
 
-#include <cstdio>
-
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"

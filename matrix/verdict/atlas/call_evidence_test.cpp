@@ -1,7 +1,4 @@
 // How many terms an output sums up, by hand, and what is said of two calls that differ.
-#include <limits>
-
-#include <fmt/format.h>
 
 #include "ci/catch.hpp"
 #include "matrix/verdict/atlas/call_comparison.hpp"

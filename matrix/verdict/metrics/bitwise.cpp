@@ -6,7 +6,6 @@
 
 #include "matrix/numerics/steps/fingerprint_differences.hpp"
 #include "matrix/numerics/steps/tensor_distance.hpp"
-#include "matrix/verdict/divergence.hpp"
 
 namespace reprobench {
 namespace {

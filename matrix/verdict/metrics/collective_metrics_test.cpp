@@ -7,7 +7,6 @@
 
 #include "ci/catch.hpp"
 #include "matrix/verdict/check.hpp"
-#include "matrix/verdict/judge.hpp"
 #include "matrix/verdict/metrics/collective_fixture.hpp"
 #include "matrix/verdict/sample_run.hpp"
 

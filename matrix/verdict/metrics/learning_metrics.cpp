@@ -1,7 +1,6 @@
 #include "matrix/verdict/metrics/learning_metrics.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include <fmt/format.h>

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <string>
 
 #include "matrix/verdict/metrics/metrics.hpp"
 

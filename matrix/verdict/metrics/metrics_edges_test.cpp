@@ -1,6 +1,5 @@
 // Metrics of several ranks and repeats that tie, and of runs without steps or time.
 #include <cmath>
-#include <limits>
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"

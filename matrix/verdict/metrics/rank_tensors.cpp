@@ -1,6 +1,5 @@
 #include "matrix/verdict/metrics/rank_tensors.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 

@@ -1,8 +1,6 @@
 // Whether replicas of one process hold replica 0's weights, from traces made by hand.
 #include "matrix/verdict/metrics/replica_metrics.hpp"
 
-#include <algorithm>
-
 #include "ci/catch.hpp"
 #include "matrix/verdict/metrics/layout_fixture.hpp"
 

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "ci/catch.hpp"
-#include "matrix/verdict/judge.hpp"
 #include "matrix/verdict/metrics/resume_fixture.hpp"
 
 namespace reprobench::resume {
