@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -95,16 +96,22 @@ class JointSearch {
   }
 
   // Whether the reader takes what that call made: as it is, through views, or through calls that this side alone makes.
-  static bool takes(const OperatorFlow& flow, std::size_t reader, std::size_t made_by,
-                    std::size_t most = kMostJointCalls) {
-    return std::ranges::any_of(flow.calls[reader].inputs, [&](const OperatorTensor& input) {
-      const std::size_t maker = flow.maker(reader, input);
-      if (maker == kNoCall || maker < made_by || most == 0) return false;
-      const std::size_t between = flow.outermost_without_partner(maker);
-      return maker == made_by || flow.encloses(made_by, maker) ||
-             ((flow.partner[between] == kNoCall || is_view(flow.calls[between])) &&
-              takes(flow, between, made_by, most - 1));
-    });
+  static bool takes(const OperatorFlow& flow, std::size_t reader, std::size_t made_by) {
+    std::vector<std::size_t> open{reader};
+    std::set<std::size_t> met;
+    while (!open.empty() && met.size() <= kMostJointCalls) {
+      const std::size_t call = open.back();
+      open.pop_back();
+      for (const OperatorTensor& input : flow.calls[call].inputs) {
+        const std::size_t maker = flow.maker(call, input);
+        if (maker == kNoCall || maker < made_by) continue;
+        if (flow.encloses(made_by, maker)) return true;
+        const std::size_t between = flow.outermost_without_partner(maker);
+        const bool is_passed = flow.partner[between] == kNoCall || is_view(flow.calls[between]);
+        if (is_passed && met.insert(between).second) open.push_back(between);
+      }
+    }
+    return false;
   }
 
   static bool is_view(const OperatorRecord& call) { return std::ranges::none_of(call.outputs, has_content); }
@@ -132,11 +139,11 @@ class JointSearch {
   // The first call that both sides make and that is the reader, or takes what it made.
   std::optional<Pair> pair_behind(const SourceReader& reader) const {
     const OperatorFlow& flow = reader.is_measured ? measured_ : expected_;
+    const auto call = std::ranges::find(flow.calls, reader.index, &OperatorRecord::index);
+    const auto place = static_cast<std::size_t>(call - flow.calls.begin());
     for (const Pair& pair : pairs_) {
       const std::size_t own = reader.is_measured ? pair.first : pair.second;
-      if (flow.calls[own].index < reader.index || is_view(flow.calls[own])) continue;
-      const auto call = std::ranges::find(flow.calls, reader.index, &OperatorRecord::index);
-      const auto place = static_cast<std::size_t>(call - flow.calls.begin());
+      if (own < place || is_view(flow.calls[own])) continue;
       if (own == place || takes(flow, own, place)) return outermost(pair);
     }
     return std::nullopt;

@@ -307,6 +307,21 @@ TEST_CASE("each way that a result takes within its pass has a subgraph, the back
   }
 }
 
+// Each call takes the one before twice, so that the ways through them double with each.
+TEST_CASE("calls of one side that take a value more than once are followed once", "[joint]") {
+  WrittenStep ours = scaled_queries();
+  ours.calls.pop_back();
+  std::string value = "scores'";
+  for (int i = 0; i < 60; ++i) {
+    const std::string next = "sum " + std::to_string(i);
+    ours.call("aten::add", {value, value}, {next});
+    for (OperatorTensor& input : ours.calls.back().inputs) input.made_by = ours.calls.end()[-2].index;
+    value = next;
+  }
+  ours.call("aten::softmax", {value}, {"weights'"}).from(0, ours.calls.back().index);
+  CHECK(joints_of_first(ours, scaled_scores()).size() == 1);
+}
+
 TEST_CASE("a subgraph of too many calls, or with a value that differed before the step, is none", "[joint]") {
   const auto found = [](std::size_t calls, const char* weight) {
     Step ours;
