@@ -210,6 +210,7 @@ struct DifferenceSource {
   std::optional<ModuleJudgement> module;  // of a region without a call
   bool on_substituted_inputs = false;     // it takes values that differ already, and was judged on the expected side's
   bool is_captured_otherwise = false;     // not in the document: `no_budget` says it, the diagnosis what comes of it
+  bool needs_steps = false;               // nor this: the backward pass takes its results, and steps alone judge those
   bool gradients_deny_it = false;         // not in the document either: nor is what fp64 makes of the region held
                                           // against it; source_diagnosis.cpp
 };

@@ -250,7 +250,7 @@ void add_implementations(TextTable& table, const CellComparison& comparison) {
   if (!comparison.implementations) return;
   const ImplementationChanges& changes = *comparison.implementations;
   for (std::size_t i = 0; i < std::min(kImplementationsShown, changes.changed.size()); ++i) {
-    table.row("done by", change_text(changes.changed[i]));
+    table.row("done by", plain_line(change_text(changes.changed[i])));
   }
   if (changes.changed.size() > kImplementationsShown) {
     table.say("", "and {} more operations that other code computed", changes.changed.size() - kImplementationsShown);
@@ -261,7 +261,7 @@ void add_implementations(TextTable& table, const CellComparison& comparison) {
 std::string pair_text(const CellComparison& comparison, const std::string& changes, const Terminal& terminal) {
   TextTable table(kLabelled);
   table.line("{} against {}: {}", comparison.measured_name, comparison.expected_name, comparison.workload);
-  table.row(terminal.paint(to_string(comparison.word), style_of(comparison.word)), comparison.sentence);
+  table.row(terminal.paint(to_string(comparison.word), style_of(comparison.word)), plain_line(comparison.sentence));
   if (comparison.trace.first) {
     table.say("steps", "{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared);
   }

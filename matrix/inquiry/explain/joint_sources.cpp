@@ -6,6 +6,7 @@
 
 #include "matrix/inquiry/explain/module_judgement.hpp"
 #include "matrix/numerics/calls/joint_subgraph.hpp"
+#include "matrix/numerics/calls/operator_alignment.hpp"
 
 namespace reprobench {
 namespace {
@@ -29,22 +30,35 @@ bool asks_for_the_same(const DifferenceSource& source) {
          other_question(source).empty();
 }
 
-// Whether the whole makes up for that part. Of a whole that was not judged one that is alike tells: what is asked for
-// depends on calls and constants, not on values.
+// Whether the whole makes up for that part. For a whole that was not captured one that is alike tells: what is asked
+// for depends on the calls, their constants and who takes what of whom, not on values.
 bool makes_up_for(const JointSources& found, std::size_t place, const JointSources::Part& part) {
   const FurtherSource& joint = found.joints[found.alike[place]];
   if (!difference_in_kind(*found.joints[place].region).empty() || !asks_for_the_same(joint)) return false;
   if (part.is_call && found.places_apart[place] < kFewestPlaces) return false;
-  return !part.forms_apart_rel || *joint.budget->forms_apart_rel <= kLeftOfDifference * *part.forms_apart_rel;
+  return *joint.budget->forms_apart_rel <= kLeftOfDifference * part.forms_apart_rel.value_or(kUnknownApartRel);
 }
 
 bool ends_alike(const OperatorRegion& a, const OperatorRegion& b) {
   return a.measured.at.index == b.measured.at.index && a.expected.at.index == b.expected.at.index;
 }
 
+// How many calls before it the maker of an input stands, if it stands within the subgraph; a weight or another inflow
+// is 0. For example, of `x - mean` and of `mean - x` these are other lists.
+std::vector<std::int64_t> makers_within(const OperatorSubgraph& subgraph, const OperatorRecord& call) {
+  const std::int64_t first = std::ranges::min_element(subgraph.calls, {}, &OperatorRecord::index)->index;
+  std::vector<std::int64_t> makers;
+  for (const OperatorTensor& input : call.inputs) {
+    const bool is_within = input.made_by && *input.made_by >= first;
+    makers.push_back(is_within ? call.index - *input.made_by : 0);
+  }
+  return makers;
+}
+
 bool asks_alike(const OperatorSubgraph& a, const OperatorSubgraph& b) {
-  const auto same = [](const OperatorRecord& x, const OperatorRecord& y) {
-    return x.name == y.name && x.constants == y.constants && x.inputs.size() == y.inputs.size();
+  const auto same = [&](const OperatorRecord& x, const OperatorRecord& y) {
+    return x.name == y.name && x.constants == y.constants && makers_within(a, x) == makers_within(b, y) &&
+           std::ranges::equal(x.inputs, y.inputs, {}, &OperatorTensor::dtype, &OperatorTensor::dtype);
   };
   return a.is_taken == b.is_taken && a.place == b.place && std::ranges::equal(a.calls, b.calls, same);
 }
@@ -110,6 +124,7 @@ class Search {
     FurtherSource& source = joints.emplace_back();
     source.region = std::move(joint.region);
     source.on_substituted_inputs = found_in_ != FoundIn::plain_replay;
+    source.needs_steps = joint.is_taken_backward;
     found_.places_apart.push_back(joint.places_apart);
     const auto same = std::ranges::find_if(
         joints, [&](const FurtherSource& other) { return asks_alike(*other.region, *source.region); });
@@ -138,6 +153,17 @@ JointSources joint_sources(const Explanation& explanation, std::span<const Opera
 
 bool has_other_questions(const Explanation& explanation) {
   return std::ranges::any_of(explanation.further_sources, asks_for_another);
+}
+
+void drop_equal_on_own_values(std::span<const OperatorRecord> measured, Explanation& explanation) {
+  std::erase_if(explanation.further_sources, [&](const FurtherSource& source) {
+    if (!source.on_substituted_inputs || !source.region || !source.region->measured.is_taken) return false;
+    const OperatorSubgraph& own = source.region->measured;
+    const auto call = std::ranges::find(measured, own.at.index, &OperatorRecord::index);
+    if (call == measured.end() || call->name != own.at.name || own.place >= call->inputs.size()) return false;
+    const OperatorTensor& taken = call->inputs[own.place];
+    return has_content(taken) && taken == source.region->expected.outflow;
+  });
 }
 
 void settle(JointSources&& found, Explanation& explanation) {

@@ -20,6 +20,10 @@ inline constexpr double kJointFormRel = 1e-12;
 // epsilon 1e-4 times as large in the weight: that is no such place.
 inline constexpr double kLeftOfDifference = 1e-8;
 
+// A part that was not captured counts as a millionth apart. Then 1e-14 may be left, and no decay of weights that is off
+// by a millionth, which moves them by 1e-11 or less, hides in an update that is written otherwise.
+inline constexpr double kUnknownApartRel = 1e-6;
+
 struct JointSources {
   struct Part {
     struct Joint {
@@ -33,7 +37,8 @@ struct JointSources {
   };
   std::vector<FurtherSource> joints;      // not judged yet
   std::vector<std::size_t> places_apart;  // of each: places in it that ask for something else
-  std::vector<std::size_t> alike;         // of each: the first one with the same calls and constants on both sides
+  // Of each the one by which it is judged: itself if it is captured, else the first one that is alike.
+  std::vector<std::size_t> alike;
   std::vector<Part> parts;
 };
 
@@ -46,6 +51,11 @@ JointSources joint_sources(const Explanation& explanation, std::span<const Opera
 
 // Whether a further source asks for something else.
 bool has_other_questions(const Explanation& explanation);
+
+// Drops subgraphs found on substituted inputs that make no difference on the measured side's own values: there, in
+// `measured`, the call behind them takes the expected side's value to the bit. For example, a quarter of a product is
+// the product of a quarter, bit for bit.
+void drop_equal_on_own_values(std::span<const OperatorRecord> measured, Explanation& explanation);
 
 // Replaces each part by the smallest joint sources in which another place makes up for it, so that both sides compute
 // the same as far as fp64 shows. Every call that takes what the part made has to be covered by one of them.

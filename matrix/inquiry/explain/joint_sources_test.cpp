@@ -119,6 +119,64 @@ TEST_CASE("joint sources are made of those that were found in the same kind of r
   CHECK(parts_of(false, true, FoundIn::any_replay) == Parts{0, 1});
 }
 
+// One layer of attention that scales its queries, or else the scores.
+void add_layer(WrittenStep& step, bool scales_queries, const std::string& layer, bool is_swapped) {
+  const auto last = step.calls.empty() ? -1 : step.calls.back().index;
+  const std::string key = layer + " key";
+  if (scales_queries) {
+    step.call("aten::mul", {layer + " query"}, {layer + " scaled"}, "0.125");
+    step.calls.back().outputs[0].shape = {2, 4};  // scores have other shapes than queries
+  }
+  const std::string taken = layer + (scales_queries ? " scaled" : " query");
+  const std::vector<std::string> inputs = is_swapped ? std::vector{key, taken} : std::vector{taken, key};
+  step.call("aten::bmm", inputs, {layer + (scales_queries ? " scores'" : " raw")});
+  for (OperatorTensor& input : step.calls.back().inputs) input.made_by = -1;
+  if (scales_queries) step.from(is_swapped ? 1 : 0, last + 1);
+  if (!scales_queries) step.call("aten::mul", {layer + " raw"}, {layer + " scores"}, "0.125").from(0, last + 1);
+}
+
+TEST_CASE("of joint sources with the same calls, constants and ways between them one tells for all", "[joint]") {
+  const bool is_swapped = GENERATE(false, true);
+  WrittenStep ours;
+  WrittenStep theirs;
+  for (const char* layer : {"h.0", "h.1"}) {
+    add_layer(ours, true, layer, is_swapped && std::string(layer) == "h.1");
+    add_layer(theirs, false, layer, is_swapped && std::string(layer) == "h.1");
+  }
+  Explanation explanation;
+  for (const DivergencePoint& source : divergence_of_step(ours.calls, theirs.calls).sources) {
+    FurtherSource& further = explanation.further_sources.emplace_back();
+    further.call = source.call;
+    further.region = source.region;
+    further.budget.emplace();
+    further.budget->forms_apart_rel = 0.5;
+  }
+  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, FoundIn::plain_replay);
+  REQUIRE(found.joints.size() == 4);  // of each layer the product, and the product with the other side's scaling
+  CHECK(found.alike == (is_swapped ? std::vector<std::size_t>{0, 1, 2, 3} : std::vector<std::size_t>{0, 1, 0, 1}));
+}
+
+TEST_CASE("a subgraph that makes no difference on own values is dropped, whatever it made of substituted ones",
+          "[joint]") {
+  WrittenStep ours;
+  ours.call("aten::softmax", {"scores"}, {"weights"});
+  Explanation explanation;
+  FurtherSource& source = explanation.further_sources.emplace_back();
+  source.on_substituted_inputs = true;
+  source.region.emplace();
+  source.region->measured.at = ours.calls[0];
+  source.region->expected.outflow = ours.calls[0].inputs[0];
+  bool is_dropped = false;
+  SECTION("equal bits") { is_dropped = true; }
+  SECTION("other bits") { ours.calls[0].inputs[0].digest = "other scores"; }
+  SECTION("not on record") { ours.calls[0].inputs[0].digest = source.region->expected.outflow.digest = ""; }
+  SECTION("another call") { ours.calls[0].name = "aten::exp"; }
+  SECTION("found in the plain replay") { source.on_substituted_inputs = false; }
+  SECTION("what a call made, and not what one takes") { source.region->measured.is_taken = false; }
+  drop_equal_on_own_values(ours.calls, explanation);
+  CHECK(explanation.further_sources.empty() == is_dropped);
+}
+
 FurtherSource judged(std::optional<double> forms_apart_rel) {
   FurtherSource source;
   source.region.emplace();
@@ -133,7 +191,7 @@ TEST_CASE("a part gives way to the smallest joint source in which another place 
     explanation.further_sources.emplace_back().call.emplace().measured.index = i;
   }
   JointSources found;
-  found.joints = {judged(1e-8), judged(kJointFormRel), judged(0)};
+  found.joints = {judged(1e-8), judged(1e-15), judged(0)};
   found.places_apart = {2, 2, 3};
   found.alike = {0, 1, 2};
   for (std::size_t i = 0; i < 3; ++i) found.joints[i].region->measured.at.index = 10 + static_cast<std::int64_t>(i);
@@ -151,6 +209,13 @@ TEST_CASE("a part gives way to the smallest joint source in which another place 
     found.parts = {{1, {{0, {}}, {1, {}}, {2, {}}}, are_calls}, {2, {{1, {}}}, are_calls}};
     settle(std::move(found), explanation);
     CHECK(explanation.further_sources.size() == (are_calls ? 4 : 3));
+  }
+  SECTION("a part whose own distance is not known") {
+    found.joints[1].budget->forms_apart_rel = GENERATE(0.99e-14, 1.01e-14);
+    const bool is_gone = *found.joints[1].budget->forms_apart_rel < 1e-14;
+    found.parts = {{1, {{1, {}}}}};
+    settle(std::move(found), explanation);
+    CHECK(explanation.further_sources.back().region.has_value() == is_gone);
   }
   SECTION("too far apart, or not known in fp64") {
     found.joints[1].budget->forms_apart_rel = GENERATE(std::optional<double>(1.01 * kJointFormRel), std::nullopt);

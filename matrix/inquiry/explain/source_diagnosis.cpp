@@ -165,6 +165,10 @@ Diagnosis with_lockstep(const DifferenceSource& source, const Explanation& expla
   if (source.is_captured_otherwise && !is_defect_by_steps) return {ExplainedWord::undecided, here};
   if (!lockstep) {
     if (local.empty()) return {ExplainedWord::undecided, here};
+    if (source.needs_steps) {
+      return {ExplainedWord::undecided,
+              here + "; the backward pass takes its results, and no step was held against fp64"};
+    }
     return {ExplainedWord::rounding, here + "; no step was held against fp64"};
   }
   if (only_pooling_contradicts(explanation)) {

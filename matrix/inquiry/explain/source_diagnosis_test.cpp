@@ -45,6 +45,16 @@ TEST_CASE("a call within its bound on both sides is rounding, and the steps conf
         "confirm it");
 }
 
+TEST_CASE("what a backward pass takes of two places that make up for each other needs the steps", "[diagnosis]") {
+  Explanation explanation = of_one_call();
+  explanation.needs_steps = true;
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::rounding);
+  explanation.lockstep.reset();
+  CHECK(told(explanation) ==
+        "undecided: aten::mm stays within its bound on both sides, 0.5 and 0.25 of it; the backward pass takes its "
+        "results, and no step was held against fp64");
+}
+
 TEST_CASE("an error of the bound is rounding still, and of more than the bound a defect, on either side",
           "[diagnosis]") {
   const bool is_measured = GENERATE(true, false);

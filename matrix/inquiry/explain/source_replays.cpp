@@ -98,11 +98,14 @@ void SourceReplays::join_sources(const std::string& purpose, const std::vector<O
                                  const Replay& measured, FoundIn found_in) {
   JointSources found = joint_sources(result_, our_calls, step_.expected, found_in);
   std::vector<DifferenceSource*> sources;
+  std::vector<std::size_t> judged_by_itself;
   for (const bool is_first : {true, false}) {  // of those that are alike
     for (std::size_t i = 0; i < found.joints.size(); ++i) {
       if ((found.alike[i] == i) != is_first) continue;
       found.joints[i].no_budget = not_captured(found.joints[i]);
-      if (sources.size() < kMostCaptures) sources.push_back(&found.joints[i]);
+      if (sources.size() == kMostCaptures) continue;
+      sources.push_back(&found.joints[i]);
+      judged_by_itself.push_back(i);
     }
   }
   try {
@@ -111,6 +114,7 @@ void SourceReplays::join_sources(const std::string& purpose, const std::vector<O
     result_.notes.push_back(fmt::format("what calls that differ make together is not known: {}", failure.what()));
     return;
   }
+  for (const std::size_t i : judged_by_itself) found.alike[i] = i;
   settle(std::move(found), result_);
 }
 
@@ -185,8 +189,9 @@ void SourceReplays::join_on_own_values(Replay substituted) {
   if (own.empty()) return;
   substituted.substituted_inputs->calls = calls_to_substitute(step_.measured, step_.expected, own).calls;
   const auto outcome = replays_.run({{"a-own" + what_, measured_.replayed(substituted)}}).front();
-  join_sources("joint-own", operators_left_in(outcome.folder, step_.step, step_.step).of_step(step_.step), substituted,
-               FoundIn::any_replay);
+  const auto our_calls = operators_left_in(outcome.folder, step_.step, step_.step).of_step(step_.step);
+  drop_equal_on_own_values(our_calls, result_);
+  join_sources("joint-own", our_calls, substituted, FoundIn::any_replay);
 }
 
 // The measured side's replay of that step, with the values that one of the expected side has kept for it.

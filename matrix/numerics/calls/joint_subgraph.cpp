@@ -42,12 +42,13 @@ class JointSearch {
 
   std::vector<JointSubgraph> find() const {
     std::vector<JointSubgraph> found;
+    const bool is_taken_backward = !readers_outside({}, /*of_pass=*/false).empty();
     const auto end_in = [&](const Pair& end) {
       auto region = ending_in(end);
       if (!region || !is_part_of(source_, *region)) return;
       const std::size_t places = places_apart(*region);
       auto readers = readers_outside(*region);
-      found.push_back({std::move(*region), places, std::move(readers)});
+      found.push_back({std::move(*region), places, std::move(readers), is_taken_backward});
     };
     const auto follow = [&](std::optional<Pair> end) {
       for (std::size_t level = 0; level < kMostJointEnds && end; ++level, end = reader_of(*end)) {
@@ -182,21 +183,23 @@ class JointSearch {
     return static_cast<std::size_t>(pairs + alone(measured_, region.measured) + alone(expected_, region.expected));
   }
 
-  std::vector<SourceReader> readers_outside(const OperatorRegion& region) const {
+  std::vector<SourceReader> readers_outside(const OperatorRegion& region, bool of_pass = true) const {
     std::vector<SourceReader> readers;
     const auto add = [&](const OperatorFlow& flow, const OperatorSubgraph& subgraph, bool is_measured) {
       const auto makers = calls_of(source_.call, source_.region, is_measured);
-      for (const std::int64_t index : readers_outside(flow, makers, subgraph)) readers.push_back({is_measured, index});
+      for (const std::int64_t index : readers_outside(flow, makers, subgraph, of_pass)) {
+        readers.push_back({is_measured, index});
+      }
     };
     add(measured_, region.measured, true);
     add(expected_, region.expected, false);
     return readers;
   }
 
-  // Calls of the same pass that take what these made, and are none of the subgraph and part of none. A backward pass
-  // takes values of the forward one to make gradients, and these are judged as such.
+  // Calls of the same pass, or of the others, that take what these made, and are none of the subgraph and part of none.
+  // A backward pass takes values of the forward one to make gradients, and these are judged as such.
   static std::vector<std::int64_t> readers_outside(const OperatorFlow& flow, const std::vector<OperatorRecord>& makers,
-                                                   const OperatorSubgraph& subgraph) {
+                                                   const OperatorSubgraph& subgraph, bool of_pass) {
     std::vector<std::size_t> own;
     for (std::size_t i = 0; i < flow.calls.size(); ++i) {
       if (holds_all(subgraph.calls, {flow.calls[i]}) || holds_all(makers, {flow.calls[i]})) own.push_back(i);
@@ -213,8 +216,8 @@ class JointSearch {
     std::vector<std::int64_t> readers;
     for (std::size_t i = 0; i < flow.calls.size(); ++i) {
       const bool ends_it = !subgraph.calls.empty() && flow.calls[i].index == subgraph.at.index;
-      const bool is_of_pass = makers.empty() || flow.calls[i].pass == makers.front().pass;
-      if (is_of_pass && !ends_it && !is_inside(i) && takes(i)) readers.push_back(flow.calls[i].index);
+      const bool is_asked = makers.empty() || (flow.calls[i].pass == makers.front().pass) == of_pass;
+      if (is_asked && !ends_it && !is_inside(i) && takes(i)) readers.push_back(flow.calls[i].index);
     }
     return readers;
   }

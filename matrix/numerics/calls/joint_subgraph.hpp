@@ -30,6 +30,7 @@ struct JointSubgraph {
   OperatorRegion region;
   std::size_t places_apart = 0;           // pairs of its calls whose constants differ, and calls of one side alone
   std::vector<SourceReader> not_covered;  // readers of the source in its own pass that are no part of it
+  bool is_taken_backward = false;         // calls of another pass take the source's results, too
 };
 
 // Those that hold the source, along each way that its results take; along one way the smallest first. For example,

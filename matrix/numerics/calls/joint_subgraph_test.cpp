@@ -303,7 +303,11 @@ TEST_CASE("each way that a result takes within its pass has a subgraph, the back
   SECTION("a product of the backward pass") {
     ours.in("backward", "h.0").call("aten::mm", {"scaled", "gradient"}, {"product'"}).from(0, 0);
     theirs.in("backward", "h.0").call("aten::mm", {"query", "gradient"}, {"product"});
-    for (const JointSubgraph& joint : joints_of_first(ours, theirs)) CHECK(joint.not_covered.empty());
+    for (const JointSubgraph& joint : joints_of_first(scaled_queries(), theirs)) CHECK_FALSE(joint.is_taken_backward);
+    for (const JointSubgraph& joint : joints_of_first(ours, theirs)) {
+      CHECK(joint.not_covered.empty());
+      CHECK(joint.is_taken_backward);
+    }
   }
 }
 
