@@ -15,6 +15,7 @@ namespace {
 
 RunDiagnosisSettings settings_of(const Project& project, double budget_s) {
   RunDiagnosisSettings settings;
+  settings.questions.explain.facts = std::make_shared<const CompatFacts>(project.facts());
   settings.questions.store = project.store();
   settings.questions.devices = {"cpu"};
   for (const GpuFacts& gpu : detect_host().gpus) {

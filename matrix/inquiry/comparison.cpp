@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/inquiry/explain/explanation.hpp"
+#include "matrix/inquiry/explain/known_defect_notes.hpp"
 #include "matrix/inquiry/explain/later_steps.hpp"
 #include "matrix/inquiry/explain/non_finite.hpp"
 #include "matrix/numerics/steps/tensor_distance.hpp"
@@ -284,6 +285,7 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
       judge_later_steps(measured, expected, later_steps(comparison, settings.later_steps), replays,
                         *comparison.explanation);
     }
+    if (settings.facts) note_known_defects(measured, expected, *settings.facts, *comparison.explanation);
     comparison.sentence += explanation_sentence(*comparison.explanation);
   });
   return comparison;

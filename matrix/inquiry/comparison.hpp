@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/plan/cell.hpp"
+#include "matrix/plan/compat_facts.hpp"
 
 namespace reprobench {
 
@@ -58,10 +60,11 @@ inline constexpr int kUsualLaterSteps = 2;
 
 struct ExplainSettings {
   bool explain = false;
-  int lockstep_batches = 32;                  // 0: no lockstep
-  std::vector<std::int64_t> lockstep_states;  // beside the one before the first difference
-  int later_steps = 0;                        // at most so many steps behind the first difference are judged, too
-  std::filesystem::path bounds_store = {};    // where `calibrate --lockstep` keeps what it learned; empty: nowhere
+  int lockstep_batches = 32;                      // 0: no lockstep
+  std::vector<std::int64_t> lockstep_states;      // beside the one before the first difference
+  int later_steps = 0;                            // at most so many steps behind the first difference are judged, too
+  std::filesystem::path bounds_store = {};        // where `calibrate --lockstep` keeps what it learned; empty: nowhere
+  std::shared_ptr<const CompatFacts> facts = {};  // known defects of the sides' versions become notes; nothing: none
 };
 
 // Both sides with their traces; a side without evidence is never equal. Throws ReplayInterrupted.

@@ -182,6 +182,47 @@ struct Description<StateLockstep> {
   }
 };
 
+// A tensor of one side's steps that a second process gave other bits, from the same state and batch.
+struct UnrepeatedTensor {
+  std::string side;  // its label
+  std::string tensor;
+  std::int64_t batch = 0;
+  std::int64_t count = 0;  // elements of the tensor
+  std::int64_t differing = 0;
+  std::optional<std::uint64_t> max_ulp = {};
+};
+
+template <>
+struct Description<UnrepeatedTensor> {
+  static constexpr About about = About::part("unrepeated_tensor", "A tensor that a second process gave other bits.");
+  static void fields(auto& field, UnrepeatedTensor& unrepeated) {
+    field("side", unrepeated.side, "Its label.");
+    field("tensor", unrepeated.tensor);
+    field("batch", unrepeated.batch, rule::at_least(0));
+    field("count", unrepeated.count, rule::at_least(0));
+    field("differing", unrepeated.differing, rule::at_least(1));
+    field("max_ulp", unrepeated.max_ulp);
+  }
+};
+
+// The steps taken once more by both sides in further processes, where the first ones showed a defect.
+struct LockstepAgain {
+  LockstepWord word = LockstepWord::undecided;
+  std::string sentence;
+  std::vector<UnrepeatedTensor> unrepeated;  // at most one of each side, the worst tensor first
+};
+
+template <>
+struct Description<LockstepAgain> {
+  static constexpr About about =
+      About::part("lockstep_again", "The steps taken once more in further processes, where the first showed a defect.");
+  static void fields(auto& field, LockstepAgain& again) {
+    field("word", again.word);
+    field("sentence", again.sentence);
+    field("unrepeated", again.unrepeated, "At most one tensor of each side; empty: both repeat themselves.");
+  }
+};
+
 // A step behind the first difference. It is judged by the traces, or taken by both sides from the expected side's
 // state.
 struct LaterStep {
@@ -249,9 +290,10 @@ struct Explanation : DifferenceSource {
                                  // not on substituted inputs either
   std::int64_t gradient_calls_apart = 0;  // those and unpaired calls that make values before the optimizer
   std::optional<Lockstep> lockstep;
-  std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken
-  std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
-  std::vector<LaterStep> later_steps;          // in the order in which they were judged
+  std::optional<std::int64_t> lockstep_state;   // the step after which its common state was taken
+  std::optional<LockstepAgain> lockstep_again;  // where the steps show a defect
+  std::vector<StateLockstep> lockstep_states;   // from further states, if asked for
+  std::vector<LaterStep> later_steps;           // in the order in which they were judged
   std::vector<std::string> not_reproduced;  // sides whose replay took another course than the run; stored in the notes
   Suspect suspect;
   std::vector<std::string> notes;
@@ -283,6 +325,7 @@ struct Description<Explanation> {
     field("lockstep", explanation.lockstep);
     field.optional("lockstep_state", explanation.lockstep_state,
                    rule::at_least(0).says("The step after which its common state was taken."));
+    field.optional("lockstep_again", explanation.lockstep_again);
     field("lockstep_states", explanation.lockstep_states, "From further states, if asked for.");
     field.optional("later_steps", explanation.later_steps,
                    rule::not_empty_list.says("Behind the first difference, each from the expected side's state."));

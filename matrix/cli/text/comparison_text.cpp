@@ -182,6 +182,7 @@ void add_explanation(TextTable& table, const Explanation& explanation) {
   add_budget(table, explanation);
   add_further(table, explanation);
   if (explanation.lockstep) add_lockstep(table, explanation);
+  if (explanation.lockstep_again) table.say("again", "{}", explanation.lockstep_again->sentence);
   for (const auto& [state, word, sentence] : explanation.lockstep_states) {
     table.say("", "after step {}: {}, {}", state, to_string(word), sentence);
   }

@@ -178,6 +178,7 @@ class Comparer {
   PairQuestions questions(const SidePair& pair, bool has_tensors) const {
     PairQuestions asked{options_.explain, options_.trajectory, options_.members,
                         options_.seeds,   project_.store(),    {"cpu"}};
+    asked.explain.facts = facts_;
     for (const auto& gpu : host_.gpus) asked.devices.insert(device_class(gpu.compute_capability));
     if (options_.fail_on != FailOn::any) {
       asked.explain.explain = true;
@@ -245,6 +246,7 @@ class Comparer {
   const CompareOptions& options_;
   const Terminal& terminal_;
   Project project_;
+  std::shared_ptr<const CompatFacts> facts_ = std::make_shared<const CompatFacts>(project_.facts());
   std::map<std::string, StackSpec> specs_;
   bool is_run_ = false;
   bool is_stacks_ = false;

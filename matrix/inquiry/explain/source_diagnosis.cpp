@@ -343,6 +343,10 @@ void diagnose_sources(Explanation& explanation) {
     source.diagnosis = source_diagnosis(source, explanation);
   }
   explanation.diagnosis = leading_diagnosis(explanation);
+  const auto& again = explanation.lockstep_again;
+  if (explanation.diagnosis && again && !again->unrepeated.empty()) {
+    explanation.diagnosis->sentence += "; " + again->sentence;
+  }
   doubt_other_courses(explanation);
 }
 

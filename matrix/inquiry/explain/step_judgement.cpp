@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
 #include "matrix/inquiry/explain/replay_files.hpp"
@@ -10,9 +16,17 @@
 namespace reprobench {
 namespace {
 
-Lockstep judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate, const std::filesystem::path& states,
-                    std::int64_t state, Replays& replays) {
+// Steps of both sides and of the fp64 run from one state.
+struct HeldSteps {
   Replay replay;
+  std::vector<ReplayOutcome> outcomes;  // of the measured side, the expected one, and fp64
+  Lockstep judged;
+};
+
+HeldSteps judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate, const std::filesystem::path& states,
+                     std::int64_t state, Replays& replays) {
+  HeldSteps held;
+  Replay& replay = held.replay;
   replay.from_state = states / snapshot_file(state);
   replay.first_step = state + 1;
   replay.last_step = state + sides.settings.lockstep_batches;
@@ -20,10 +34,70 @@ Lockstep judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate,
   ReplayTask exact{"c-fp64", sides.expected.replayed(replay)};
   set<&Settings::precision>(exact.request.knobs, Precision::fp64);
   exact.request.inject.reset();
-  const auto outcomes = replays.run(
+  held.outcomes = replays.run(
       {{"a-lockstep", sides.measured.replayed(replay)}, {"b-lockstep", sides.expected.replayed(replay)}, exact});
   const LockstepOptions options = lockstep_options(sides.measured.request, legitimate);
-  return judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
+  held.judged =
+      judge_lockstep_files(held.outcomes[0].folder, held.outcomes[1].folder, held.outcomes[2].folder, replay, options);
+  return held;
+}
+
+// The worst tensor that two processes of one side give different bits, in its first batch that has any.
+std::optional<UnrepeatedTensor> unrepeated_tensor(const HeldSteps& held, const std::filesystem::path& first,
+                                                  const std::filesystem::path& second) {
+  std::vector<std::pair<SafetensorsFile, SafetensorsFile>> batches;
+  for (std::int64_t step = held.replay.first_step; step <= held.replay.last_step; ++step) {
+    batches.emplace_back(tensors_left_in(first, gradients_file(step)), tensors_left_in(second, gradients_file(step)));
+  }
+  for (const LockstepTensor& judged : held.judged.tensors) {
+    for (std::size_t batch = 0; batch < batches.size(); ++batch) {
+      const TensorView* one = find_tensor(batches[batch].first.tensors(), judged.name);
+      const TensorView* other = find_tensor(batches[batch].second.tensors(), judged.name);
+      if (one == nullptr || other == nullptr || one->bytes.size() != other->bytes.size()) continue;
+      const Difference difference = diff(element_type_of(one->dtype), one->bytes, other->bytes);
+      if (difference.equal_bits()) continue;
+      UnrepeatedTensor unrepeated{"", judged.name, static_cast<std::int64_t>(batch), difference.count,
+                                  difference.differing};
+      if (difference.largest) unrepeated.max_ulp = difference.largest->ulp;
+      return unrepeated;
+    }
+  }
+  return std::nullopt;
+}
+
+// "torch-2.9.0-cu128 does not repeat itself: a second process gives 200704 of 401408 elements of `update/fc1.weight`
+// other bits, up to 4012 ULP; the steps of the second processes say rounding".
+std::string sentence_of(const LockstepAgain& again) {
+  std::vector<std::string> sides;
+  for (const UnrepeatedTensor& tensor : again.unrepeated) {
+    sides.push_back(
+        fmt::format("{} does not repeat itself: a second process gives {} of {} elements of `{}` other bits{}",
+                    tensor.side, tensor.differing, tensor.count, tensor.tensor,
+                    tensor.max_ulp ? fmt::format(", up to {} ULP", *tensor.max_ulp) : ""));
+  }
+  if (sides.empty()) return "both sides repeat themselves in second processes";
+  return fmt::format("{}; the steps of the second processes say {}", fmt::join(sides, "; "), to_string(again.word));
+}
+
+// A library may choose a kernel by chance: the first call of MKL's vector functions in a process, on several threads,
+// can be off by thousands of ULP (`mkl-vml-first-call` of the facts). A second process tells such a defect from one
+// that both sides always show.
+LockstepAgain take_again(const JudgedSides& sides, const LegitimateRatio& legitimate, const HeldSteps& held,
+                         Replays& replays) {
+  const auto again = replays.run({{"a-lockstep-again", sides.measured.replayed(held.replay)},
+                                  {"b-lockstep-again", sides.expected.replayed(held.replay)}});
+  LockstepAgain result;
+  result.word = judge_lockstep_files(again[0].folder, again[1].folder, held.outcomes[2].folder, held.replay,
+                                     lockstep_options(sides.measured.request, legitimate))
+                    .word;
+  for (const std::size_t side : {0, 1}) {
+    auto unrepeated = unrepeated_tensor(held, held.outcomes[side].folder, again[side].folder);
+    if (!unrepeated) continue;
+    unrepeated->side = (side == 0 ? sides.measured : sides.expected).label;
+    result.unrepeated.push_back(std::move(*unrepeated));
+  }
+  result.sentence = sentence_of(result);
+  return result;
 }
 
 }  // namespace
@@ -37,7 +111,11 @@ void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, 
   const LegitimateRatio legitimate = legitimate_ratio_of(sides.measured, sides.expected, sides.settings.bounds_store);
   explanation.notes.insert(explanation.notes.end(), legitimate.notes.begin(), legitimate.notes.end());
   explanation.lockstep_state = state;
-  explanation.lockstep = judge_from(sides, legitimate, states, state, replays);
+  const HeldSteps held = judge_from(sides, legitimate, states, state, replays);
+  explanation.lockstep = held.judged;
+  if (held.judged.word == LockstepWord::defect) {
+    explanation.lockstep_again = take_again(sides, legitimate, held, replays);
+  }
   const auto& further = sides.settings.lockstep_states;
   if (further.empty()) return;
   Replay replay;
@@ -45,7 +123,7 @@ void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, 
   replay.last_step = std::max<std::int64_t>(1, *std::max_element(further.begin(), further.end()));
   const auto begun = replays.run({{"b-states", sides.expected.replayed(replay)}});
   for (const std::int64_t other : further) {
-    const Lockstep judged = judge_from(sides, legitimate, begun.front().folder, other, replays);
+    const Lockstep judged = judge_from(sides, legitimate, begun.front().folder, other, replays).judged;
     explanation.lockstep_states.push_back({other, judged.word, judged.sentence});
   }
 }

@@ -19,7 +19,7 @@ TEST_CASE("many batches from one state beside fp64 tell rounding from a defect",
     CHECK(comparison.explanation->lockstep->word == LockstepWord::defect);
     CHECK(comparison.explanation->lockstep->batches == 8);
     CHECK(comparison.explanation->lockstep_state == 3);
-    const auto& tasks = replays.calls.back();
+    const auto& tasks = replays.calls.at(replays.calls.size() - 2);
     REQUIRE(tasks.size() == 3);
     for (const ReplayTask& task : tasks) {
       CHECK(has(task.request.replay->from_state, "b-operators/state-3.safetensors"));
@@ -29,6 +29,45 @@ TEST_CASE("many batches from one state beside fp64 tell rounding from a defect",
       CHECK(task.request.knobs.at("precision") == (task.purpose == "c-fp64" ? "fp64" : "fp32"));
     }
   }
+}
+
+TEST_CASE("a defect that a second process does not show is that of a side which does not repeat itself",
+          "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};
+  int held = 0;
+  const int wrong_processes = GENERATE(0, 1, 2);
+  replays.planted = [&](const CellRequest& request) -> std::vector<Deviation> {
+    const bool is_held = request.stack == "stack-b" && request.replay && request.replay->hold_state;
+    if (!is_held || ++held > wrong_processes) return {};
+    return {{"optimizer fc1.weight aten::addcdiv_", 1, 99, -1, times(1.0001)}};
+  };
+  const auto comparison = compare_stacks(replays, explained(4));
+  const auto& again = comparison.explanation->lockstep_again;
+  if (wrong_processes == 0) {
+    CHECK_FALSE(again);
+    return;
+  }
+  CHECK(comparison.explanation->lockstep->tensors.front().name == "update/fc1.weight");
+  CHECK(comparison.explanation->diagnosis->word == ExplainedWord::defect);
+  REQUIRE(again);
+  if (wrong_processes == 2) {  // the same in every process: no chance
+    CHECK(again->word == LockstepWord::defect);
+    CHECK(again->unrepeated.empty());
+    CHECK(again->sentence == "both sides repeat themselves in second processes");
+    CHECK_FALSE(has(comparison.sentence, "second process"));
+    return;
+  }
+  CHECK(again->word == LockstepWord::rounding);
+  REQUIRE(again->unrepeated.size() == 1);
+  CHECK(again->unrepeated[0].side == "stack-b");
+  CHECK(again->unrepeated[0].tensor == "update/fc1.weight");
+  CHECK(again->unrepeated[0].batch == 0);
+  CHECK(again->unrepeated[0].differing > 0);
+  CHECK(again->unrepeated[0].differing <= again->unrepeated[0].count);
+  CHECK(again->unrepeated[0].max_ulp.value() > 100);
+  CHECK(has(comparison.sentence, "; stack-b does not repeat itself: a second process gives "));
+  CHECK(has(comparison.sentence, "; the steps of the second processes say rounding"));
 }
 
 TEST_CASE("an fp64 run is judged by none, and a planted fault is not in the exact one", "[explanation]") {

@@ -49,6 +49,7 @@ struct SelftestRow {
   std::string expected_answer;  // of `compare --explain`: "rounding", "wrong", or empty: not asked
   int explained = 0;            // how often it was asked
   int explained_right = 0;
+  int unrepeated = 0;  // of a setting: runs of a stack that did not repeat itself, asked again of another run
   std::string answer;  // its first wrong one, or the last: "defect at aten::addmm"
   bool passed = false;
   std::string problem;  // why it did not; empty if it did
@@ -82,6 +83,8 @@ struct Description<SelftestRow> {
                    rule::one_of(kExpectedAnswers).says("Of `compare --explain`; absent: not asked."));
     field.optional("explained", row.explained, rule::at_least(0).says("How often it was asked."));
     field.optional("explained_right", row.explained_right, rule::at_least(0));
+    field.optional("unrepeated", row.unrepeated,
+                   rule::at_least(1).says("Runs of a stack that did not repeat itself, asked again of another run."));
     field.optional("answer", row.answer, "Its first wrong one, or the last: word and operator.");
     field("passed", row.passed);
     field("problem", row.problem);

@@ -422,6 +422,37 @@ TEST_CASE("faults in operators are explained as often as asked, and an answer th
   CHECK(replays.calls_left() == 1 + settings.faults.size());  // what explanations ran is gone
 }
 
+TEST_CASE("a setting with which the stack does not repeat itself is asked again, and only so often", "[selftest]") {
+  ScriptedReplays replays;
+  SelftestSettings settings = only({"threads=2", "reduction_order"});
+  settings.batches = 4;
+  settings.explained = 1;
+  int held = 0;
+  const int wrong_processes = GENERATE(0, 1, 99);
+  replays.planted = [&](const CellRequest& request) {
+    std::vector<Deviation> deviations = as_planted(request);
+    const bool is_held = request.replay && request.replay->hold_state && request.knobs.at("threads") == "2";
+    // Every second process at most, so that it is never the same twice.
+    if (is_held && held++ < wrong_processes && held % 2 == 1) {
+      deviations.push_back({"optimizer fc1.weight aten::addcdiv_", 1, kNever, -1, times(1.0001)});
+    }
+    return deviations;
+  };
+  const auto rows = run(replays, settings);
+  const SelftestRow& row = row_of(rows, "threads=2");
+  CHECK(row.explained == 1);
+  CHECK(row_of(rows, "reduction_order").unrepeated == 0);
+  if (wrong_processes == 0) CHECK(row.unrepeated == 0);
+  if (wrong_processes == 1) CHECK(row.unrepeated == 1);
+  CHECK(row.word == (wrong_processes == 99 ? "defect" : "rounding"));
+  CHECK(row.answer.starts_with("defect") == (wrong_processes == 99));
+  if (wrong_processes == 99) {
+    CHECK(row.unrepeated == 3);
+    CHECK_FALSE(row.passed);
+    CHECK(row.problem.find("does not repeat itself") != std::string::npos);
+  }
+}
+
 TEST_CASE("a selftest says what it is at, and how many answers there are yet", "[selftest]") {
   ScriptedReplays replays;
   replays.planted = as_planted;
