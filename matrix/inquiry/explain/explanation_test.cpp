@@ -246,6 +246,7 @@ TEST_CASE("the output of an operator beyond the bound of its rounding is a defec
   const auto comparison = compare_stacks(replays, explained(8));
   const Diagnosis& diagnosis = *comparison.explanation->diagnosis;
   CHECK(diagnosis.word == ExplainedWord::defect);
+  CHECK(comparison.explanation->lockstep->options.legitimate_ratio == kLegitimateRatio);  // of the same operators
   CHECK(has(diagnosis.sentence, "aten::relu is off by more than it can round: on the "));
   CHECK(has(diagnosis.sentence, is_expected ? "on the expected side by" : "on the measured side by"));
 }
@@ -263,6 +264,7 @@ TEST_CASE("sides that take different operators are answered by both subgraphs, j
     REQUIRE(found.budget);
     CHECK(*found.budget->forms_apart_rel < 1e-15);
     CHECK(found.diagnosis->word == ExplainedWord::rounding);
+    CHECK(found.lockstep->options.legitimate_ratio == kLegitimateRatioOfOrders);
     CHECK(has(found.diagnosis->sentence, "the two subgraphs make the same, and the steps against fp64 confirm it"));
     CHECK(has(comparison.sentence,
               "the sides take different operators: aten::mul, aten::div, aten::clamp_min against "

@@ -314,18 +314,20 @@ std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const s
 }
 
 LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
-                                    const std::filesystem::path& store) {
+                                    const std::filesystem::path& store, Operators operators) {
   LegitimateRatio result;
   const SummationOrder ours = order_of(measured);
   const SummationOrder theirs = order_of(expected);
-  if (!(ours == theirs)) {
+  const bool takes_others = operators == Operators::others;
+  if (takes_others || !(ours == theirs)) {
+    const std::string how = takes_others ? "other operators" : difference_between(ours, theirs);
     result.ratio = kLegitimateRatioOfOrders;
     result.summed_terms = terms_of(expected);
-    result.from = "orders of summation: " + difference_between(ours, theirs);
+    result.from = "orders of summation: " + how;
     result.notes.push_back(fmt::format(
-        "the two sides add up in other orders ({}): an error that such an order may leave is called no defect",
-        difference_between(ours, theirs)));
+        "the two sides add up in other orders ({}): an error that such an order may leave is called no defect", how));
   }
+  if (takes_others) return result;  // a calibration measured two orders of the same operators
   const auto precision = [](const ComparedSide& side) { return precision_text(side.request); };
   if (!store.empty() && precision(measured) == precision(expected)) {
     std::string unused;  // of two that are not used one is told: it may be one file, looked at from either side

@@ -123,12 +123,16 @@ struct LegitimateRatio {
   std::vector<std::string> notes;  // sentences for the answer
 };
 
+// Whether both sides call the same operators where they diverge. A batch norm that is written out adds up in another
+// order than the operator, on whatever library.
+enum class Operators { same, others };
+
 // Takes what was measured for this pair of stacks, else for the expected stack by itself, else the constants of
 // error_budget.hpp. From the expected stack's pairs it takes the widest if both sides add up alike, else the pair that
 // adds up as they do. Bounds that were refused, or that have another basis, are not used, and a note says so. `store`
 // may be empty: nothing is kept.
 LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
-                                    const std::filesystem::path& store);
+                                    const std::filesystem::path& store, Operators operators = Operators::same);
 
 LockstepOptions lockstep_options(const CellRequest& measured, const LegitimateRatio& legitimate);
 

@@ -318,6 +318,21 @@ TEST_CASE("between libraries of matrix products only bounds of that very pair ho
   CHECK_THAT(edited.notes[1], Contains("x99 of `" + kTensor + "` is none that is measured"));
 }
 
+TEST_CASE("other operators are another order, of which no calibration tells", "[calibrate]") {
+  Scene scene(kOneUlp);
+  scene.keep(1.15);
+  const ComparedSide expected = scene.replays.side("stack-a", with_threads());
+  const ComparedSide measured = scene.replays.side("stack-b", with_threads());
+  CHECK(legitimate_ratio_of(measured, expected, scene.store()).is_learned);
+  const LegitimateRatio others = legitimate_ratio_of(measured, expected, scene.store(), Operators::others);
+  CHECK(others.ratio == kLegitimateRatioOfOrders);
+  CHECK_FALSE(others.is_learned);
+  CHECK(others.of_tensors.empty());
+  CHECK_FALSE(others.summed_terms.empty());
+  REQUIRE(others.notes.size() == 1);
+  CHECK_THAT(others.notes[0], Contains("in other orders (other operators): an error that such an order may leave"));
+}
+
 TEST_CASE("an explanation holds pooled errors against what was learned, and says so", "[calibrate][explanation]") {
   Scene scene(kOneUlp);
   scene.keep(1.15);

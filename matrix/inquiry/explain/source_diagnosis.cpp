@@ -115,7 +115,7 @@ bool only_pooling_contradicts(const Explanation& explanation) {
         return tensor.word == LockstepWord::rounding || (shows_a_defect(tensor) && is_by_pooling(tensor));
       });
   const auto is_within_bound = [](const DifferenceSource& source) {
-    return source.call && !is_bad_by_itself(source) && !local_rounding(source).empty();
+    return !source.needs_steps && !is_bad_by_itself(source) && !local_rounding(source).empty();
   };
   return is_pooled && explanation.gradient_calls_apart == 0 && explanation.sources_left_out == 0 &&
          is_within_bound(explanation) && std::ranges::all_of(explanation.further_sources, is_within_bound);
@@ -318,8 +318,9 @@ std::optional<Diagnosis> leading_diagnosis(const Explanation& explanation) {
   Diagnosis diagnosis = source_diagnosis(blamed, explanation);
   if (is_blameless(explanation, diagnosis.word)) {
     diagnosis = {ExplainedWord::defect,
-                 "the steps against fp64 say so, and every call on record that makes a difference stays within its own "
-                 "bound: none is blamed"};
+                 fmt::format("the steps against fp64 say so ({}), and every call on record that makes a difference "
+                             "stays within its own bound: none is blamed",
+                             explanation.lockstep->sentence)};
   } else if (&blamed != &explanation) {
     diagnosis.sentence =
         fmt::format("{}{}{}: {}", kBehindFirst, place_of(blamed),

@@ -140,8 +140,10 @@ TEST_CASE("a call without a bound is judged by the steps alone, and the diagnosi
 TEST_CASE("steps that contradict a call within its bound are a defect, and the call is not blamed", "[diagnosis]") {
   Explanation explanation = of_one_call();
   explanation.lockstep->word = LockstepWord::defect;
+  explanation.lockstep->sentence = "1 of 8 tensors shows it";
   CHECK(told(explanation) ==
-        "defect: the steps against fp64 say so, and every call on record that makes a difference stays within its own "
+        "defect: the steps against fp64 say so (1 of 8 tensors shows it), and every call on record that makes a "
+        "difference stays within its own "
         "bound: none is blamed");
   diagnose_sources(explanation);
   CHECK(blamed_operator(explanation).empty());
@@ -193,10 +195,28 @@ TEST_CASE("what pooling alone finds is another order of summation where every ca
   SECTION("a gradient made of values that differ already") { explanation.gradient_calls_apart = 1; }
   SECTION("a source that nobody looked at") { explanation.sources_left_out = 1; }
   SECTION("a source without a bound") { behind.budget->measured->of_bound.reset(); }
-  SECTION("a source that is a subgraph") {
-    behind.call.reset();
-    behind.region.emplace().measured.calls.emplace_back();
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
+}
+
+TEST_CASE("a subgraph that rounds by itself does not contradict what pooling alone finds, and another one does",
+          "[diagnosis]") {
+  Explanation explanation = of_one_call();
+  explanation.lockstep->word = LockstepWord::defect;
+  explanation.lockstep->tensors = {unlucky_sum()};
+  explanation.further_sources = {FurtherSource{}};
+  FurtherSource& behind = explanation.further_sources[0];
+  static_cast<DifferenceSource&>(behind) = of_one_call();
+  behind.call.reset();
+  behind.region.emplace().measured.calls.emplace_back();
+  ModuleJudgement& module = behind.module.emplace();
+  module.word = ExplainedWord::rounding;
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::rounding);
+  SECTION("not rounding by itself") {
+    module.word = GENERATE(ExplainedWord::undecided, ExplainedWord::another_computation, ExplainedWord::defect);
   }
+  SECTION("that nobody judged") { behind.module.reset(); }
+  SECTION("without fp64") { behind.budget.reset(); }
+  SECTION("whose results the backward pass takes") { behind.needs_steps = true; }
   CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
 }
 
@@ -313,7 +333,7 @@ TEST_CASE("steps that contradict are a defect of the source whose operator shows
   diagnose_sources(explanation);
   CHECK(blamed_operator(explanation) == "aten::mul_");
   explanation.further_sources = {further("aten::mul_", 0.5)};
-  CHECK(told(explanation).starts_with("defect: the steps against fp64 say so, and every call"));
+  CHECK(told(explanation).starts_with("defect: the steps against fp64 say so ("));
   CHECK(told(explanation).ends_with("none is blamed; 1 further source in that step: 1 rounding"));
 }
 

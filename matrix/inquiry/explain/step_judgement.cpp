@@ -16,6 +16,12 @@
 namespace reprobench {
 namespace {
 
+Operators operators_of(const Explanation& explanation) {
+  const auto is_of_others = [](const DifferenceSource& source) { return !source.call && source.region; };
+  const bool has_others = is_of_others(explanation) || std::ranges::any_of(explanation.further_sources, is_of_others);
+  return has_others ? Operators::others : Operators::same;
+}
+
 // Steps of both sides and of the fp64 run from one state.
 struct HeldSteps {
   Replay replay;
@@ -108,7 +114,8 @@ void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, 
     explanation.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
     return;
   }
-  const LegitimateRatio legitimate = legitimate_ratio_of(sides.measured, sides.expected, sides.settings.bounds_store);
+  const LegitimateRatio legitimate =
+      legitimate_ratio_of(sides.measured, sides.expected, sides.settings.bounds_store, operators_of(explanation));
   explanation.notes.insert(explanation.notes.end(), legitimate.notes.begin(), legitimate.notes.end());
   explanation.lockstep_state = state;
   const HeldSteps held = judge_from(sides, legitimate, states, state, replays);

@@ -118,6 +118,51 @@ TEST_CASE("a batch normalisation by running statistics, or without weights, has 
   }
 }
 
+// As a model calls it: y, and the running statistics that it fills.
+std::optional<LocalError> whole_error(std::size_t output, NormFault fault, const char* constants, bool has_old = true,
+                                      float own_bias = 0) {
+  Singles x = numbers(kBatch * kChannels * kInner, 21);
+  for (float& value : x) value += 1.5F;
+  const Singles inputs[] = {{1, 0.5F, 2, 1}, {0, 0.25F, -1, 3}, {0, 1, 2, -1}, {1, 1.5F, 0.75F, 2}};
+  auto made = normalised_batch<float>(x, inputs[0], inputs[1], inputs[2], inputs[3], fault);
+  for (float& value : made.y) value += own_bias;
+  const auto exact = normalised_batch<double>(as<double>(x), as<double>(inputs[0]), as<double>(inputs[1]),
+                                              as<double>(inputs[2]), as<double>(inputs[3]), {});
+  const Shape shape{kBatch, kChannels, kInner};
+  const Shape channels{kChannels};
+  Capture capture("aten::batch_norm", constants);
+  capture.single("input.0", shape, x);
+  for (std::size_t i = 1; i <= (has_old ? 4U : 2U); ++i) {
+    capture.single("input." + std::to_string(i), channels, inputs[i - 1]);
+  }
+  capture.single("output.0", shape, made.y).exact("fp64.0", shape, exact.y);
+  capture.single("output.1", channels, made.new_mean).exact("fp64.1", channels, exact.new_mean);
+  capture.single("output.2", channels, made.new_variance).exact("fp64.2", channels, exact.new_variance);
+  return capture.error(output);
+}
+
+constexpr const char* kWholeConstants = "true, 0.1 (0x3fb999999999999a), 1e-05 (0x3ee4f8b588e368f1), true";
+
+TEST_CASE("a batch normalisation as a model calls it has the bounds of the call within it", "[local]") {
+  const auto share = [](std::size_t output, NormFault fault) {
+    return whole_error(output, fault, kWholeConstants)->of_bound.value();
+  };
+  for (const std::size_t output : {0, 1, 2}) {
+    CAPTURE(output);
+    CHECK(share(output, {}) < 1);
+    CHECK(share(output, {}) > 0.0001);
+    CHECK_FALSE(whole_error(output, {}, "false, 0.1, 1e-05, true")->of_bound);
+    CHECK_FALSE(whole_error(output, {}, kWholeConstants, false)->of_bound);
+  }
+  CHECK(share(0, {false, 0.1, 1.001}) > 1);
+  CHECK(whole_error(0, {}, kWholeConstants, true, 1e-3F)->of_bound.value() > 1);
+  CHECK(share(0, {true, 0.2, 1}) < 1);
+  CHECK(share(1, {false, 0.1001, 1}) > 1);
+  CHECK(share(2, {false, 0.1001, 1}) > 1);
+  CHECK(share(2, {true, 0.1, 1}) > 1);
+  CHECK(share(1, {true, 0.1, 1}) < 1);
+}
+
 TEST_CASE("running statistics of an input that is not on record, or has no channels, have no bound", "[local]") {
   // All that they are made from is there: the old ones, and those of the batch.
   const auto has_bound = [](std::size_t output, const Shape& shape) {

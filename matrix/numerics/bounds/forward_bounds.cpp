@@ -194,6 +194,7 @@ const std::vector<BoundRow>& forward_bounds() {
       {{"log_softmax", "_log_softmax"}, &log_softmax, "exp and log of 2 ULP, gamma_K of the sum", kReductions},
       {{"native_batch_norm"}, &batch_norm,
        "gamma_N of a channel's mean and variance, then five roundings; of running statistics four of the call's own", kReductions},
+      {{"batch_norm"}, &whole_batch_norm, "gamma_N of a channel's mean and variance, then five roundings", kReductions},
       {{"native_layer_norm"}, &layer_norm, "gamma_N of mean and variance, then four roundings", kReductions},
   };
   // clang-format on

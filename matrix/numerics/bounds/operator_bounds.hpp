@@ -131,6 +131,9 @@ struct BoundRow {
 // The bound of native_batch_norm, and of the running statistics that it fills.
 Doubles batch_norm(const CapturedCall& captured);
 
+// The same of batch_norm, whose statistics are no outputs.
+Doubles whole_batch_norm(const CapturedCall& captured);
+
 const std::vector<BoundRow>& forward_bounds();
 const std::vector<BoundRow>& backward_bounds();
 const std::vector<BoundRow>& attention_bounds();  // forward and backward
