@@ -155,9 +155,12 @@ bool OperatorSlice::is_shared(std::size_t maker, const OperatorTensor& tensor) c
   return other_.has_value(tensor, end_) || (partner != kNoCall && other_.gave(partner, tensor));
 }
 
-// Stops at what both sides have, and at what no call of this step made.
-void OperatorSlice::follow(std::size_t reader, const OperatorTensor& tensor) {
-  const std::size_t maker = own_.maker(reader, tensor);
+// Stops at what both sides have, and at what no call of this step made. A view takes a value that has no digest on
+// record. Then the one output of the call that made it says what it is.
+void OperatorSlice::follow(std::size_t reader, const OperatorTensor& read) {
+  const std::size_t maker = own_.maker(reader, read);
+  const bool is_said_by_maker = !has_content(read) && maker != kNoCall && own_.calls[maker].outputs.size() == 1;
+  const OperatorTensor& tensor = is_said_by_maker ? own_.calls[maker].outputs.front() : read;
   if (has_content(tensor) && is_shared(maker, tensor)) {
     inflows_.push_back(origin_of(own_, reader, tensor));
     return;

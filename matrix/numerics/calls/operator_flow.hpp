@@ -111,7 +111,7 @@ class OperatorSlice {
   static Origin origin_of(const OperatorFlow& flow, std::size_t reader, OperatorTensor tensor);
 
   bool is_shared(std::size_t maker, const OperatorTensor& tensor) const;
-  void follow(std::size_t reader, const OperatorTensor& tensor);
+  void follow(std::size_t reader, const OperatorTensor& read);
   void take(std::size_t call);
   void follow_inputs(std::size_t call);
   std::vector<OperatorRecord> calls_met() const;

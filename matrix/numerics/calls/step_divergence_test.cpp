@@ -107,6 +107,31 @@ TEST_CASE("a subgraph that takes equal values behind the first difference is a s
   CHECK(sources_of(compared(step(true), step(false))) == Names{"aten::mm 0", "aten::gelu / aten::erf, aten::mul"});
 }
 
+TEST_CASE("a value that one side makes twice flows into its subgraph from outside, through a view too",
+          "[divergence]") {
+  const auto by_halves = [](const std::string& again) {
+    Step step;
+    step.call("aten::mul", {"x", "x"}, {"s"})
+        .view("aten::narrow", 0, "-1, 1, 1")
+        .call("aten::mean", {"upper"}, {"m1"})
+        .from(0, 1)
+        .call("aten::mul", {"x", "x"}, {again})
+        .view("aten::narrow", 3, "-1, 0, 1")
+        .call("aten::mean", {"lower"}, {"m2"})
+        .from(0, 4)
+        .call("aten::add", {"m1", "m2"}, {"m'"})
+        .call("aten::rsqrt", {"m'"}, {"y'"});
+    for (const std::size_t mean : {2, 5}) step.calls[mean].inputs[0].shape = {2, 1};  // pairs with no whole one
+    return step;
+  };
+  const Step whole =
+      Step().call("aten::mul", {"x", "x"}, {"s"}).call("aten::mean", {"s"}, {"m"}).call("aten::rsqrt", {"m"}, {"y"});
+  CHECK(sources_of(compared(by_halves("s"), whole)) ==
+        Names{"aten::narrow, aten::mean, aten::narrow, aten::mean, aten::add / aten::mean"});
+  CHECK(sources_of(compared(by_halves("s'"), whole)) ==
+        Names{"aten::narrow, aten::mean, aten::mul, aten::narrow, aten::mean, aten::add / aten::mean"});
+}
+
 TEST_CASE("a subgraph that takes what a source made is none", "[divergence]") {
   const auto step = [](bool is_other) {
     const std::string mark = is_other ? "'" : "";
