@@ -52,6 +52,22 @@ TEST_CASE("a defect that is known of a loaded version is named beside what is no
   CHECK(notes(defect_of_mkl(), ExplainedWord::defect, "").empty());
 }
 
+TEST_CASE("each defect that applies has a note, with all its sources", "[explanation]") {
+  CompatFacts facts = facts_with(defect_of_mkl());
+  facts.sources["D5"] = "a release note";
+  facts.known_defects[0].evidence.sources.push_back("D5");
+  facts.known_defects.push_back(defect_of_mkl());
+  facts.known_defects[1].id = "another";
+  Explanation explanation;
+  note_known_defects(side_with_mkl("stack-b", "2024.2"), side_with_mkl("stack-a", "2024.2"), facts, explanation);
+  CHECK(explanation.notes ==
+        std::vector<std::string>{
+            "stack-b: known defect mkl-first-call of sqrt: the first call is off (an issue; a release note)",
+            "stack-b: known defect another of sqrt: the first call is off (an issue)",
+            "stack-a: known defect mkl-first-call of sqrt: the first call is off (an issue; a release note)",
+            "stack-a: known defect another of sqrt: the first call is off (an issue)"});
+}
+
 TEST_CASE("a defect of another device, precision or effect is not named", "[explanation]") {
   KnownDefect defect = defect_of_mkl();
   SECTION("device") {
