@@ -49,6 +49,16 @@ TEST_CASE("a defect that begins later behind a harmless difference is named with
   CHECK(judged_by(comparison, FailOn::defect) == Match::differs);
 }
 
+TEST_CASE("behind a later step that is red no further one is judged", "[later]") {
+  ScriptedReplays replays;
+  const auto comparison =
+      compared_later(replays, {{"constants optimizer fc1.weight aten::lerp_", 2, kForever, 0, becomes(2)}});
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.later_steps.size() == 1);
+  CHECK(found.later_steps[0].step < 6);
+  CHECK(found.later_steps[0].word == ExplainedWord::another_computation);
+}
+
 TEST_CASE("another constant from a later step on is another computation", "[later]") {
   ScriptedReplays replays;
   const auto comparison =
@@ -89,6 +99,8 @@ TEST_CASE("another batch, and an update left out, are told from the traces alone
   ScriptedReplays replays;
   const auto comparison = compared_later(replays, {{"input", 4, 4, 3, times(2)}});
   const Explanation& found = *comparison.explanation;
+  for (const LaterStep& later : found.later_steps)
+    UNSCOPED_INFO(later.step << " " << to_string(later.word) << " " << later.sentence);
   REQUIRE(found.later_steps.size() == 1);
   CHECK(found.later_steps[0].step == 4);
   CHECK(found.diagnosis->word == ExplainedWord::another_computation);

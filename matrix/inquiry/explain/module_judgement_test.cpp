@@ -44,6 +44,10 @@ TEST_CASE("a module is rounding only if every call of both sides is within its b
         "`h.0.gelu` (forward): every call stays within its bound, 2 on the measured side, up to 0.9 of it in "
         "aten::tanh and 2 on the expected side, up to 0.1 of it in aten::tanh, and in fp64, on equal values, the two "
         "subgraphs make the same");
+  const ModuleSide one{1, 0.1, "aten::gelu", "a book", ""};  // which of them it is needs no word
+  CHECK(
+      judged(side_of(0.9), one).sentence.find("aten::tanh and 1 on the expected side, up to 0.1 of it, and in fp64") !=
+      std::string::npos);
   CHECK(judged(side_of(1), side_of(0.1)).word == ExplainedWord::rounding);
   CHECK(judged(side_of(1.01), side_of(0.1)).word == ExplainedWord::defect);
   CHECK(judged(side_of(0.1), side_of(1.01)).word == ExplainedWord::defect);

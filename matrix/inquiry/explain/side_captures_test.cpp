@@ -73,6 +73,17 @@ TEST_CASE("with the first look alone one source of every operator is captured", 
   CHECK(sources[1] == &found.further_sources[1]);
 }
 
+TEST_CASE("at most 32 sources are captured, whatever stands behind them", "[inquiry]") {
+  Explanation found;
+  for (int i = 0; i < 40; ++i) {
+    FurtherSource& source = found.further_sources.emplace_back();
+    source.call.emplace();
+    source.call->measured.name = source.call->expected.name = "aten::mul_";
+  }
+  CHECK(kMostCaptures == 32);
+  CHECK(sources_to_capture(found).size() == 32);
+}
+
 TEST_CASE("a subgraph at a step's end that one side alone takes is not captured, and what is behind it is",
           "[inquiry]") {
   Explanation found = region_of(1);
