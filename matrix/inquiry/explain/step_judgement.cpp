@@ -121,7 +121,11 @@ void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, 
   const HeldSteps held = judge_from(sides, legitimate, states, state, replays);
   explanation.lockstep = held.judged;
   if (held.judged.word == LockstepWord::defect) {
-    explanation.lockstep_again = take_again(sides, legitimate, held, replays);
+    try {
+      explanation.lockstep_again = take_again(sides, legitimate, held, replays);
+    } catch (const ReplayFailed& failure) {  // the defect stands
+      explanation.notes.push_back(fmt::format("the steps were not taken a second time: {}", failure.what()));
+    }
   }
   const auto& further = sides.settings.lockstep_states;
   if (further.empty()) return;

@@ -70,6 +70,23 @@ TEST_CASE("a defect that a second process does not show is that of a side which 
   CHECK(has(comparison.sentence, "; the steps of the second processes say rounding"));
 }
 
+TEST_CASE("a defect stands where a second process crashes, and that is said", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, -1, times(1.001)}};
+  replays.spoil = [](const ReplayTask& task, ReplayOutcome& outcome) {
+    if (task.purpose == "a-lockstep-again") outcome.attempt.end = AttemptEnd::crash;
+  };
+  const auto comparison = compare_stacks(replays, explained(4));
+  const Explanation& found = *comparison.explanation;
+  CHECK(found.lockstep->word == LockstepWord::defect);
+  CHECK(found.diagnosis->word == ExplainedWord::defect);
+  CHECK_FALSE(found.lockstep_again);
+  CHECK(std::ranges::any_of(found.notes, [](const std::string& note) {
+    return has(note, "the steps were not taken a second time: replay `a-lockstep-again` on stack-b ended as crash");
+  }));
+  CHECK(comparison.unanswered.empty());
+}
+
 TEST_CASE("an fp64 run is judged by none, and a planted fault is not in the exact one", "[explanation]") {
   ScriptedReplays replays;
   replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};
