@@ -1,6 +1,7 @@
 #include "suites/worker/peak_memory.hpp"
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -88,7 +89,8 @@ TEST_CASE("a file that was mapped and is given back is not counted as the traini
   const std::int64_t at_peak_bytes = memory.peak().anonymous_bytes;
   munmap(block, kBytes);
   munmap(pages, kBytes);
-  CHECK(memory.peak().anonymous_bytes == at_peak_bytes);
+  // The kernel counts pages by CPU and adds them up now and then, so two readings may be some pages apart.
+  CHECK(std::abs(memory.peak().anonymous_bytes - at_peak_bytes) < static_cast<std::int64_t>(kBytes / 8));
   close(file);
 }
 
