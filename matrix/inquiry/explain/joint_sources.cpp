@@ -73,8 +73,7 @@ std::vector<std::size_t> covering(const JointSources::Part& part, const JointSou
   std::vector<SourceReader> left;
   for (const auto& within : part.within) {
     const std::size_t place = within.place;
-    const std::vector<SourceReader>& not_covered =
-        within.not_covered;  // Clang before 16 captures no structured binding
+    const auto& not_covered = within.not_covered;  // Clang before 16 captures no structured binding
     if (!makes_up_for(found, place, part)) continue;
     const std::size_t before = left.size();
     if (joints.empty()) {

@@ -16,8 +16,14 @@
 namespace reprobench {
 namespace {
 
+// An update that is written otherwise changes no gradient of its step, so the optimizer's calls do not count.
 Operators operators_of(const Explanation& explanation) {
-  const auto is_of_others = [](const DifferenceSource& source) { return !source.call && source.region; };
+  const auto makes_gradients = [](const OperatorRecord& call) { return call.pass != "optimizer"; };
+  const auto is_of_others = [&](const DifferenceSource& source) {
+    return !source.call && source.region &&
+           (std::ranges::any_of(source.region->measured.calls, makes_gradients) ||
+            std::ranges::any_of(source.region->expected.calls, makes_gradients));
+  };
   const bool has_others = is_of_others(explanation) || std::ranges::any_of(explanation.further_sources, is_of_others);
   return has_others ? Operators::others : Operators::same;
 }

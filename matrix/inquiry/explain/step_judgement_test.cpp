@@ -87,6 +87,20 @@ TEST_CASE("a defect stands where a second process crashes, and that is said", "[
   CHECK(comparison.unanswered.empty());
 }
 
+TEST_CASE("other operators are another order of summation where gradients come of them, and no update is",
+          "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1)}};
+  const bool is_of_optimizer = GENERATE(false, true);
+  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
+    if (!is_of_optimizer || task.request.replay.value_or(Replay{}).operators_to == 0) return;
+    change_calls(outcome, [](OperatorRecord& call) { call.pass = "optimizer"; });
+  };
+  const Explanation found = *compare_stacks(replays, explained(4)).explanation;
+  REQUIRE(found.region);
+  CHECK(found.lockstep->options.legitimate_ratio == (is_of_optimizer ? kLegitimateRatio : kLegitimateRatioOfOrders));
+}
+
 TEST_CASE("an fp64 run is judged by none, and a planted fault is not in the exact one", "[explanation]") {
   ScriptedReplays replays;
   replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};

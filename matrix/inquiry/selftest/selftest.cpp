@@ -288,7 +288,9 @@ class WorkloadTest {
       std::optional<Explanation> explanation = explanation_of(fault, tasks[i], outcomes[i]);
       while (explanation && is_by_chance(fault, *explanation) && row.unrepeated < kMostUnrepeated) {
         ++row.unrepeated;
-        explanation = explanation_of(fault, tasks[i], replays_.run_to_any_end({tasks[i]}).front());
+        auto again = explanation_of(fault, tasks[i], replays_.run_to_any_end({tasks[i]}).front());
+        if (!again) break;  // a run that crashes, or changes no bit, takes nothing back
+        explanation = std::move(again);
       }
       while (replays_.calls_left() > calls_before) replays_.remove_latest();
       if (!explanation) continue;

@@ -453,6 +453,33 @@ TEST_CASE("a setting with which the stack does not repeat itself is asked again,
   }
 }
 
+TEST_CASE("a run that crashes when it is asked again takes no wrong answer back", "[selftest]") {
+  ScriptedReplays replays;
+  SelftestSettings settings = only({"threads=2"});
+  settings.batches = 4;
+  settings.explained = 1;
+  int held = 0;
+  replays.planted = [&](const CellRequest& request) {
+    std::vector<Deviation> deviations = as_planted(request);
+    const bool is_held = request.replay && request.replay->hold_state && request.knobs.at("threads") == "2";
+    if (is_held && held++ == 0) {
+      deviations.push_back({"optimizer fc1.weight aten::addcdiv_", 1, kNever, -1, times(1.0001)});
+    }
+    return deviations;
+  };
+  int asked = 0;
+  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
+    if (task.purpose == "fault-0" && asked++ > 0) outcome.attempt.end = AttemptEnd::crash;
+  };
+  const auto rows = run(replays, settings);
+  const SelftestRow& row = row_of(rows, "threads=2");
+  CHECK(asked == 2);
+  CHECK(row.unrepeated == 1);
+  CHECK(row.explained == 1);
+  CHECK(row.answer.starts_with("defect"));
+  CHECK_FALSE(row.passed);
+}
+
 TEST_CASE("a selftest says what it is at, and how many answers there are yet", "[selftest]") {
   ScriptedReplays replays;
   replays.planted = as_planted;
