@@ -1,5 +1,8 @@
 #include "matrix/plan/known_defects.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace reprobench {
 namespace {
 
@@ -32,6 +35,16 @@ Met met_by(const KnownDefect& defect, const std::map<std::string, std::string>& 
 }  // namespace
 
 std::span<const std::string_view> components_of_defects() { return kComponents; }
+
+std::map<std::string, std::string> loaded_versions(const Fingerprint& fingerprint) {
+  std::map<std::string, std::string> versions;
+  for (const ComponentVersion& component : fingerprint.components) {
+    const std::string& name = component.name == "blas" ? fingerprint.blas_provider : component.name;
+    const bool is_asked = std::ranges::find(kComponents, name) != std::end(kComponents);
+    if (is_asked && !component.loaded.empty()) versions[name] = component.loaded;
+  }
+  return versions;
+}
 
 DefectsOfStack known_defects_of(std::span<const KnownDefect> known,
                                 const std::map<std::string, std::string>& components) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "matrix/contract/document/words.hpp"
+#include "matrix/contract/result.hpp"
 #include "matrix/plan/version_range.hpp"
 
 namespace reprobench {
@@ -40,6 +41,9 @@ struct KnownDefect {
 
 // The names that a defect can depend on: "torch", "cuda", "cudnn", ..., and "sm", the compute capability.
 std::span<const std::string_view> components_of_defects();
+
+// Versions by these names that a worker loaded. A library that is not loaded computes nothing.
+std::map<std::string, std::string> loaded_versions(const Fingerprint& fingerprint);
 
 struct DefectsOfStack {
   std::vector<KnownDefect> apply;      // every version they depend on is known, and affected

@@ -146,14 +146,8 @@ PreflightLine cpu_line(const HostFacts& host, const std::map<std::string, std::s
 
 PreflightLines defect_lines(const StackSpec& stack, const std::set<std::string>& devices, const CompatFacts& facts,
                             const Fingerprint& fingerprint) {
-  std::map<std::string, std::string> loaded;
-  for (const ComponentVersion& component : fingerprint.components) {
-    if (component.name == "onednn") loaded["onednn"] = component.loaded;
-    if (component.name == "blas" && fingerprint.blas_provider == "mkl") loaded["mkl"] = component.loaded;
-  }
-  std::erase_if(loaded, [](const auto& version) { return version.second.empty(); });
   PreflightLines lines;
-  for (const KnownDefect& defect : defects_on(stack, devices, facts, loaded)) {
+  for (const KnownDefect& defect : defects_on(stack, devices, facts, loaded_versions(fingerprint))) {
     std::vector<std::string> sources;
     for (const std::string& key : defect.evidence.sources) sources.push_back(facts.sources.at(key));
     lines.push_back({Finding::warn, stack.name,

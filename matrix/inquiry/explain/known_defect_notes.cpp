@@ -11,14 +11,8 @@
 namespace reprobench {
 namespace {
 
-// Versions by the names that the facts give components. A library that is not loaded computed nothing.
-std::map<std::string, std::string> loaded_versions(const ComparedSide& side) {
-  const Fingerprint& fingerprint = side.attempt.lead().result->fingerprint;
-  std::map<std::string, std::string> versions;
-  for (const ComponentVersion& component : fingerprint.components) {
-    const bool is_blas = component.name == "blas";
-    if (!component.loaded.empty()) versions[is_blas ? fingerprint.blas_provider : component.name] = component.loaded;
-  }
+std::map<std::string, std::string> versions_of(const ComparedSide& side) {
+  auto versions = loaded_versions(side.attempt.lead().result->fingerprint);
   const auto device = DeviceClass::parse(side.request.device);
   if (device && device->is_gpu()) versions["sm"] = device->compute_capability();
   return versions;
@@ -36,7 +30,7 @@ void note_known_defects(const ComparedSide& measured, const ComparedSide& expect
                         Explanation& explanation) {
   if (explanation.diagnosis && explanation.diagnosis->word == ExplainedWord::rounding) return;
   for (const ComparedSide* side : {&measured, &expected}) {
-    for (const KnownDefect& defect : known_defects_of(facts.known_defects, loaded_versions(*side)).apply) {
+    for (const KnownDefect& defect : known_defects_of(facts.known_defects, versions_of(*side)).apply) {
       if (!concerns(defect, *side)) continue;
       std::vector<std::string> sources;
       for (const std::string& key : defect.evidence.sources) sources.push_back(facts.sources.at(key));
