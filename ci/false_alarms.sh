@@ -19,11 +19,11 @@ while [ $# -gt 0 ]; do
     --batches) batches=$2 && shift 2 ;;
     --stack) stack=$2 && shift 2 ;;
     --no-calibrate) calibrates=no && shift ;;
-    -*) sed -n '7p' "$0" >&2 && exit 2 ;;
+    -*) sed -n '/^#   ci/p' "$0" >&2 && exit 2 ;;
     *) break ;;
   esac
 done
-[ $# -eq 1 ] || { sed -n '7p' "$0" >&2; exit 2; }
+[ $# -eq 1 ] || { sed -n '/^#   ci/p' "$0" >&2; exit 2; }
 reprobench=$(realpath "$1")
 export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 work=$(mktemp -d)

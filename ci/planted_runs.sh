@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
 
-usage() { sed -n '7,8p' "$0" >&2 && exit 2; }
+usage() { sed -n '/^#   ci/p' "$0" >&2 && exit 2; }
 models=() faults=() sources=() scenes=()
 while [ $# -gt 0 ]; do
   case $1 in

@@ -160,9 +160,11 @@ took "fault_sweep.sh"
 
 ends 0 "1 questions, 0 false alarms, 0 undecided; 1 settings" ci/false_alarms.sh --model mlp --setting threads=2 --setting gradient_checkpointing=on \
   --batches 8 --no-calibrate "$reprobench"
+ends 2 "ci/false_alarms.sh [--model NAME]" ci/false_alarms.sh --sed 2 "$reprobench"
 took "false_alarms.sh"
 
 ends 0 "2 questions, 0 answered wrongly; 0 faults" ci/planted_runs.sh --model mlp --behind isa --fault none --fault skip_update "$reprobench"
+ends 2 "ci/planted_runs.sh --check" ci/planted_runs.sh --sed 2 "$reprobench"
 ends 0 "changes find their places" ci/planted_runs.sh --check
 took "planted_runs.sh"
 

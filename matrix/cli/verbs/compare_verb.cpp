@@ -84,6 +84,7 @@ class Comparer {
       : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
     is_run_ = options.expected.empty();
     is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
+    if (!is_run_ && !is_stacks_) require_no_stack(options.measured, options.expected);
     if (!is_stacks_) {
       terminal_.error(passed_over(project_.store(), options.measured));
       measured_ = run_cells_named(project_, specs_, options.measured);
@@ -125,6 +126,13 @@ class Comparer {
   }
 
  private:
+  // A mistyped name of a stack is no run either.
+  void require_no_stack(const std::string& a, const std::string& b) const {
+    if (specs_.contains(a) == specs_.contains(b)) return;
+    throw UsageError(fmt::format("stack `{}` can only be compared with another stack, and `{}` is none",
+                                 specs_.contains(a) ? a : b, specs_.contains(a) ? b : a));
+  }
+
   ComparedParts stored_parts() const {
     if (is_stacks_) return {};
     return is_run_ ? parts_within_run(measured_) : parts_of_runs(measured_, expected_);
