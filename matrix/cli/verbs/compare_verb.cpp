@@ -126,11 +126,12 @@ class Comparer {
   }
 
  private:
-  // A mistyped name of a stack is no run either.
+  // The word that is no stack is looked up first: where it is mistyped, the answer names the nearest name.
   void require_no_stack(const std::string& a, const std::string& b) const {
     if (specs_.contains(a) == specs_.contains(b)) return;
-    throw UsageError(fmt::format("stack `{}` can only be compared with another stack, and `{}` is none",
-                                 specs_.contains(a) ? a : b, specs_.contains(a) ? b : a));
+    const auto& [stack, other] = specs_.contains(a) ? std::tie(a, b) : std::tie(b, a);
+    run_cells_named(project_, specs_, other);
+    throw UsageError(fmt::format("stack `{}` can only be compared with another stack, and `{}` is none", stack, other));
   }
 
   ComparedParts stored_parts() const {

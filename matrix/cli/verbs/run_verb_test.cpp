@@ -278,7 +278,9 @@ TEST_CASE("words of a comparison are refused where they can mean nothing", "[cli
   CHECK_THROWS_WITH(compare({run, "a.safetensors"}), "a .safetensors file can only be compared with another");
   CHECK_THROWS_WITH(compare({"new", run}),
                     "stack `new` can only be compared with another stack, and `" + run + "` is none");
-  CHECK_THROWS_WITH(compare({"nww", "new"}), "stack `new` can only be compared with another stack, and `nww` is none");
+  for (const auto& words : {std::vector<std::string>{"nwe", "new"}, {"new", "nwe"}}) {
+    CHECK_THROWS_WITH(compare(words), Contains("no run, cell of the newest run, or stack `nwe`; did you mean `new`?"));
+  }
   CHECK_THROWS_WITH(compare({run, run, "--seeds", "5"}), "--seeds trains anew, so it needs two stacks");
   CHECK_THROWS_WITH(compare({run, "--knob", "tf32"}), "--knob takes NAME=VALUE, got tf32");
   CHECK_THROWS_WITH(compare({run, "--knob-a", "tf23=on"}), Contains("no knob `tf23`; did you mean `tf32`?"));
