@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Compares the rows of torch wheels in matrix/facts/compat-facts.json with the METADATA of the wheels themselves.
+"""Compares the rows of wheels in matrix/facts/compat-facts.json with the METADATA of the wheels of torch,
+torchvision and torchaudio.
 
-    ci/confirm_facts.py [VERSION...] [--keep FOLDER]      asks pip's own index, for every release or for those named
+    ci/confirm_facts.py [VERSION...] [--keep FOLDER]      asks pip's own index, for every release or for those named,
+                                                          such as 2.9.0 or torchvision-0.24.0
     ci/confirm_facts.py --reports FOLDER                  reads what --keep left there, and asks nothing
 
 pip reads the METADATA alone, no wheel is downloaded. The index has one wheel a release, so rows of other CUDA variants stay
@@ -23,20 +25,27 @@ PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64
 OLD_TAGS = {"manylinux2014": "2.17", "manylinux2010": "2.12", "manylinux1": "2.5"}
 
 
-def offered():
+def offered(package):
     """Releases that pip offers, oldest first."""
-    said = subprocess.run([sys.executable, "-m", "pip", "index", "versions", "torch"], capture_output=True, text=True)
+    said = subprocess.run([sys.executable, "-m", "pip", "index", "versions", package], capture_output=True, text=True)
     found = re.search(r"Available versions: (.*)", said.stdout)
     return found.group(1).split(", ")[::-1] if found else []
 
 
-def asked(version):
+def package_of(name):
+    """`torchvision-0.24.0` is a package and its version, `2.9.0` one of torch."""
+    package, _, version = name.rpartition("-")
+    return package or "torch", version
+
+
+def asked(name):
     """pip's report of one wheel without its dependencies; None where no Python of PYTHONS has one."""
+    package, version = package_of(name)
     for python in PYTHONS:
         with tempfile.TemporaryDirectory() as nowhere:
             command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-deps", "--ignore-installed", "--quiet",
                        "--only-binary=:all:", "--python-version", python, "--target", nowhere, "--report", "-"]
-            command += [f"--platform={platform}" for platform in PLATFORMS] + [f"torch=={version}"]
+            command += [f"--platform={platform}" for platform in PLATFORMS] + [f"{package}=={version}"]
             said = subprocess.run(command, capture_output=True, text=True)
         if said.returncode == 0:
             return json.loads(said.stdout)
@@ -134,11 +143,27 @@ def compared(rows, said):
             for field in ("cuda_toolkit", "cudnn", "nccl", "python", "glibc_min")]
 
 
-def collected(arguments):
+def compared_companion(rows, package, report):
+    """Which torch a release of torchvision or torchaudio asks for."""
+    metadata = report["install"][0]["metadata"]
+    version = metadata["version"]
+    row = next((row for row in rows if row["package"] == package), {"torch_of": {}})
+    wanted = [re.match(r"torch\s*\(?(==|>=)\s*([\d.]+)", line) for line in metadata.get("requires_dist", [])]
+    said = next((match.group(1).replace("==", "") + match.group(2) for match in wanted if match), None)
+    stated = row["torch_of"].get(version)
+    if said is None or stated is None:
+        word = "not in METADATA" if said is None else "not in the facts"
+    else:
+        word = "confirmed" if said == stated else "CONTRADICTED"
+    return [(f"{package} {version}", "torch", shown(stated), shown(said), word)]
+
+
+def collected(arguments, companions):
     """Reports by release; None where one could not be had."""
     if arguments.reports:
         return {path.stem: json.loads(path.read_text()) for path in sorted(arguments.reports.glob("*.json"))}
-    versions = arguments.versions or offered()
+    versions = arguments.versions or offered("torch") + [f"{package}-{version}" for package in companions
+                                                         for version in offered(package)]
     with concurrent.futures.ThreadPoolExecutor(4) as askers:
         reports = dict(zip(versions, askers.map(asked, versions)))
     if arguments.keep:
@@ -156,11 +181,16 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--reports", type=pathlib.Path)
     arguments = parser.parse_args()
-    rows = json.loads(arguments.facts.read_text())["torch_wheels"]
-    reports = collected(arguments)
+    facts = json.loads(arguments.facts.read_text())
+    rows, companions = facts["torch_wheels"], facts["torch_companions"]
+    reports = collected(arguments, [row["package"] for row in companions])
     table = []
-    for version, report in sorted(reports.items(), key=lambda item: numbers(item[0])):
-        table += compared(rows, metadata_of(report)) if report else [(version, "-", "-", "-", "NOT READ")]
+    for name, report in sorted(reports.items(), key=lambda item: (package_of(item[0])[0], numbers(item[0]))):
+        package, _ = package_of(name)
+        if not report:
+            table += [(name, "-", "-", "-", "NOT READ")]
+        else:
+            table += compared(rows, metadata_of(report)) if package == "torch" else compared_companion(companions, package, report)
     seen = {name.split("+")[-1] + ":" + ".".join(name.split(".")[:2]) for name, *_ in table if "+" in name}
     unseen = [f"{row['torch']}+{row['variant']}" for row in rows if f"{row['variant']}:{row['torch']}" not in seen]
     print("| wheel | field | facts | METADATA | verdict |\n| --- | --- | --- | --- | --- |")

@@ -129,6 +129,14 @@ ends 0 "| 2.9.0+cu128 | cudnn | 9.10.2.21 | 9.10.2.21 | confirmed |" ci/confirm_
 grep -qF "5 of 5 confirmed, 0 contradicted, 0 not read" "$work/said" || fail "confirm_facts.py says $(cat "$work/said")"
 wheel_says 2.9.1 9.13.0.50
 ends 1 "| 2.9.1+cu128 | cudnn | 9.10.2.21 | 9.13.0.50 | CONTRADICTED |" ci/confirm_facts.py --reports "$work/metadata"
+companion_says() { # VERSION REQUIREMENT
+  echo '{"install": [{"metadata": {"version": "'"$1"'", "requires_dist": ["numpy", "'"$2"'"]}}]}' >"$work/metadata/torchvision-$1.json"
+}
+rm "$work"/metadata/*
+companion_says 0.23.0 "torch (==2.8.0)"
+ends 0 "| torchvision 0.23.0 | torch | 2.8.0 | 2.8.0 | confirmed |" ci/confirm_facts.py --reports "$work/metadata"
+companion_says 0.24.0 "torch==2.8.0"
+ends 1 "| torchvision 0.24.0 | torch | 2.9.0 | 2.8.0 | CONTRADICTED |" ci/confirm_facts.py --reports "$work/metadata"
 rm "$work"/metadata/*
 ends 3 "0 of 0 confirmed" ci/confirm_facts.py --reports "$work/metadata"
 took "confirm_facts.py"

@@ -101,6 +101,7 @@ void check_channel(const StatedClaims& claims, const CompatFacts& facts, std::ve
 void check_wheels(const StatedClaims& claims, const ClaimedWheels& wheels, const CompatFacts& facts,
                   std::vector<ClaimFinding>& findings);
 void check_libraries(const StatedClaims& claims, const CompatFacts& facts, std::vector<ClaimFinding>& findings);
+void check_companions(const StatedClaims& claims, const CompatFacts& facts, std::vector<ClaimFinding>& findings);
 void check_host(const StatedClaims& claims, const ClaimedWheels& wheels, const CompatFacts& facts,
                 std::vector<ClaimFinding>& findings);
 

@@ -125,6 +125,11 @@ void read_channels(CompatFacts& facts, const json& object) {
                                        required<std::string>(kFactsDocument, row, "component"),
                                        required<std::string>(kFactsDocument, row, "version"), evidence_of(row)});
   }
+  for (const json& row : required<json>(kFactsDocument, object, "torch_companions")) {
+    facts.companions.push_back({required<std::string>(kFactsDocument, row, "package"),
+                                required<std::map<std::string, std::string>>(kFactsDocument, row, "torch_of"),
+                                evidence_of(row)});
+  }
   const json releases = required<json>(kFactsDocument, object, "torch_releases");
   facts.torch_releases = required<Texts>(kFactsDocument, releases, "releases");
   facts.torch_releases_evidence = evidence_of(releases);

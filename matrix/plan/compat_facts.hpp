@@ -75,6 +75,14 @@ struct LibraryFacts {
   Evidence evidence;
 };
 
+// A package that is built against one release of torch and whose operators fail to load with another: torchvision,
+// torchaudio.
+struct TorchCompanion {
+  std::string package;
+  std::map<std::string, std::string> torch_of;  // its release -> what its METADATA wants: "2.9.0", ">=2.14.0"
+  Evidence evidence;
+};
+
 struct DriverBranch {
   int number = 0;    // 535
   std::string kind;  // "LTS"
@@ -117,6 +125,7 @@ struct CompatFacts {
   std::vector<ChannelEnd> channel_ends;
   std::vector<ChannelDifference> channel_differences;
   std::vector<DockerTags> docker_tags;
+  std::vector<TorchCompanion> companions;
   std::vector<DriverBranch> driver_branches;
   std::vector<ArchitectureStart> architecture_starts;
   std::vector<LibraryFacts> cudnn;

@@ -38,6 +38,7 @@ void check_all_evidence(const CompatFacts& facts) {
   for (const ChannelEnd& end : facts.channel_ends) check_evidence(facts, "channel " + end.channel, end.evidence);
   for (const ChannelDifference& row : facts.channel_differences) check_evidence(facts, row.sentence, row.evidence);
   for (const DockerTags& tags : facts.docker_tags) check_evidence(facts, "docker tags of " + tags.torch, tags.evidence);
+  for (const TorchCompanion& row : facts.companions) check_evidence(facts, row.package, row.evidence);
   for (const PatchDifference& row : facts.patch_differences) check_evidence(facts, "torch " + row.torch, row.evidence);
   for (const LibraryFacts& row : facts.cudnn) check_evidence(facts, "cuDNN " + row.version, row.evidence);
   for (const LibraryFacts& row : facts.nccl) check_evidence(facts, "NCCL " + row.version, row.evidence);
@@ -137,6 +138,17 @@ void check_drivers(const CompatFacts& facts) {
   }
 }
 
+void check_companions(const CompatFacts& facts) {
+  for (const TorchCompanion& companion : facts.companions) {
+    for (const auto& [release, torch] : companion.torch_of) {
+      const std::string release_of_torch = torch.starts_with(">=") ? torch.substr(2) : torch;
+      const auto is_it = [&](const std::string& known) { return version_names(release_of_torch, known); };
+      if (std::ranges::any_of(facts.torch_releases, is_it)) continue;
+      refuse(fmt::format("{} {} asks for torch {}, which `torch_releases` lacks", companion.package, release, torch));
+    }
+  }
+}
+
 template <class Rows, class Name>
 void check_named_once(const Rows& rows, const char* what, Name name_of) {
   std::set<std::string> seen;
@@ -158,12 +170,14 @@ void check_compat_facts(const CompatFacts& facts) {
     }
   }
   check_drivers(facts);
+  check_companions(facts);
   const auto version_of = [](const LibraryFacts& row) { return row.version; };
   check_named_once(facts.cudnn, "cuDNN", version_of);
   check_named_once(facts.nccl, "NCCL", version_of);
   check_named_once(facts.known_defects, "known defect", [](const KnownDefect& row) { return row.id; });
   check_named_once(facts.device_peaks, "GPU", [](const DevicePeaks& row) { return row.device_name; });
   check_named_once(facts.channel_ends, "channel", [](const ChannelEnd& row) { return row.channel; });
+  check_named_once(facts.companions, "companion", [](const TorchCompanion& row) { return row.package; });
   check_named_once(facts.docker_tags, "docker tags of", [](const DockerTags& row) { return row.torch; });
   std::set<std::string> capabilities;
   for (const ArchitectureEnd& end : facts.architecture_ends) {

@@ -62,6 +62,7 @@ TEST_CASE("two rows for the same are refused", "[plan]") {
                                           {"gpus", "GPU Tesla V100-SXM2-16GB has two rows"},
                                           {"torch_channel_last", "channel cu118 has two rows"},
                                           {"docker_tags", "docker tags of 2.1.0 has two rows"},
+                                          {"torch_companions", "companion torchvision has two rows"},
                                           {"arch_support_end", "compute capability 3.0 ends twice"},
                                           {"known_defects", "known defect conv3d-bf16-wrong has two rows"}}) {
     CHECK(refusal([&](json& facts) { facts[list].push_back(facts[list][0]); }) == "compat-facts: " + said);
@@ -69,6 +70,8 @@ TEST_CASE("two rows for the same are refused", "[plan]") {
 }
 
 TEST_CASE("rows that cannot both be so are refused", "[plan]") {
+  CHECK(refusal([](json& facts) { facts["torch_companions"][0]["torch_of"]["0.24.0"] = "2.9.7"; }) ==
+        "compat-facts: torchvision 0.24.0 asks for torch 2.9.7, which `torch_releases` lacks");
   CHECK(refusal([](json& facts) { wheel(facts, "2.9", "cu128")["cuda_toolkit"] = "12.6.3"; }) ==
         "compat-facts: torch 2.9 cu128 has the toolkit 12.6.3, which is cu126");
   CHECK(refusal([](json& facts) { wheel(facts, "2.9", "cu128")["python"] = "3.14-3.10"; }) ==
@@ -105,8 +108,9 @@ TEST_CASE("a row without a source that the file knows, or of no known confidence
         "compat-facts: torch 2.9 cu128 has the source E99, which `sources` lacks");
   CHECK(refusal([](json& facts) { wheel(facts, "2.9", "cu128")["confidence"] = "X"; }) ==
         "compat-facts: torch 2.9 cu128 has the confidence `X`, which is none of V, I and R");
-  for (const char* list : {"cuda_min_driver_linux", "cuda_minor_version_floor", "torch_channel_last", "docker_tags",
-                           "torch_patch_differences", "channel_differences", "cudnn", "nccl", "known_defects"}) {
+  for (const char* list :
+       {"cuda_min_driver_linux", "cuda_minor_version_floor", "torch_channel_last", "docker_tags",
+        "torch_patch_differences", "channel_differences", "torch_companions", "cudnn", "nccl", "known_defects"}) {
     INFO(list);
     CHECK_THAT(refusal([&](json& facts) { facts[list][0]["source"] = {"E99"}; }),
                Catch::Contains("has the source E99"));

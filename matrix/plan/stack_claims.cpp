@@ -13,6 +13,8 @@ constexpr ClaimableComponent kClaimable[] = {
     {"cuda", "12.8, 12.8.1 or cu128", "CUDA that it was built with"},
     {"cudnn", "9.10.2.21", "cuDNN"},
     {"nccl", "2.27.5", "NCCL"},
+    {"torchvision", "0.24.0", "torchvision"},
+    {"torchaudio", "2.9.0", "torchaudio"},
     {"python", "3.12", "Python"},
     {"abi", "1", "_GLIBCXX_USE_CXX11_ABI"},
     {"cxx", "17", "C++ standard"},
@@ -42,6 +44,8 @@ void unasked(const StatedClaims& claims, std::vector<ClaimFinding>& findings) {
       {"cuda", {"wheel", "channel", "channel-content", "cudnn-cuda", "nccl-cuda"}},
       {"cudnn", {"cudnn", "cudnn-cuda", "channel"}},
       {"nccl", {"nccl", "nccl-cuda"}},
+      {"torchvision", {"torchvision"}},
+      {"torchaudio", {"torchaudio"}},
       {"python", {"python"}},
       {"abi", {"abi"}},
       {"cxx", {"cxx"}},
@@ -90,6 +94,7 @@ std::vector<ClaimFinding> check_stack_claims(const StackClaims& stated, const Co
   check_channel(claims, facts, findings);
   check_wheels(claims, wheels, facts, findings);
   check_libraries(claims, facts, findings);
+  check_companions(claims, facts, findings);
   check_host(claims, wheels, facts, findings);
   unasked(claims, findings);
   unknown_components(claims, findings);

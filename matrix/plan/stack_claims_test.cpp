@@ -68,7 +68,7 @@ TEST_CASE("torch 2.1.0 with CUDA 11.8 is real, and cuDNN 8.6 and NCCL 2.12.12 ar
                               {"nccl", "2.12.12"},   {"driver", "470.57.02"}, {"torchvision", "0.16.0"},
                               {"deepspeed", "0.9.5"}};
   CHECK(verdicts(claims) == Texts{"wheel yes", "cudnn no", "nccl no", "cudnn-cuda yes", "nccl-cuda no",
-                                  "driver depends", "no-facts unknown", "no-facts unknown"});
+                                  "torchvision yes", "driver depends", "no-facts unknown"});
   CHECK(overall(claims) == "contradicted");
   CHECK(finding_of(claims, "cudnn").sentence == "cuDNN 8.6 is claimed; wheels of torch 2.1 have 8.7.0.84 (cu118)");
   CHECK(finding_of(claims, "cudnn").confidence == "I");
@@ -99,6 +99,27 @@ TEST_CASE("a stack of which every part is known and fits exists", "[plan]") {
                  {"sm", "9.0"},
                  {"glibc", "2.28"}}) == "exists");
   CHECK(overall({{"torch", "2.9"}, {"cuda", "12.8"}, {"driver", "550.54.14"}, {"sm", "sm_90"}}) == "exists");
+}
+
+TEST_CASE("torchvision and torchaudio belong to one torch each, and the right one is named", "[plan]") {
+  CHECK(overall({{"torch", "2.9.0"}, {"torchvision", "0.24.0"}, {"torchaudio", "2.9.0"}}) == "exists");
+  CHECK(overall({{"torch", "2.9"}, {"torchvision", "0.24"}}) == "exists");
+  const StackClaims mixed = {{"torch", "2.9.0+cu128"}, {"torchvision", "0.23.0"}};
+  CHECK(overall(mixed) == "contradicted");
+  CHECK(finding_of(mixed, "torchvision").sentence == "torchvision 0.23.0 is built for torch 2.8.0");
+  CHECK(finding_of(mixed, "torchvision").instead == "for torch 2.9.0+cu128 it is torchvision 0.24.0");
+  CHECK(finding_of(mixed, "torchvision").sources == Texts{"E21"});
+  CHECK(overall({{"torch", "2.9.1"}, {"torchvision", "0.24.0"}}) == "contradicted");
+  CHECK(overall({{"torch", "2.15.0"}, {"torchvision", "0.29.1"}}) == "exists");  // from 2.14.0 on
+  CHECK(overall({{"torch", "2.13.0"}, {"torchvision", "0.29.1"}}) == "contradicted");
+  CHECK(finding_of({{"torch", "2.13.0"}, {"torchvision", "0.29.1"}}, "torchvision").instead ==
+        "for torch 2.13.0 it is torchvision 0.28.0");
+  CHECK(finding_of({{"torch", "1.13.0"}, {"torchvision", "0.16.0"}}, "torchvision").instead ==
+        "no release of torchvision is for torch 1.13.0");
+  CHECK(finding_of({{"torch", "2.9.0"}, {"torchvision", "0.99"}}, "torchvision").sentence ==
+        "the facts have no torchvision 0.99");
+  CHECK(overall({{"torch", "2.9.0"}, {"torchvision", "0.99"}}) == "unknown");
+  CHECK(overall({{"torchvision", "0.24.0"}}) == "exists");
 }
 
 TEST_CASE("one part that is wrong contradicts a stack", "[plan]") {
