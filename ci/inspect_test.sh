@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `image inspect` on a real PyTorch wheel, packed by buildah: a whole image has no finding and its claims agree, in every form alike;
-# one that was put together wrongly is named for what is wrong with it.
+# one that was put together wrongly is named for what is wrong with it. A registry is asked for real (Debian's docker-registry).
 #
 #   ci/inspect_test.sh REPROBENCH [ROOT]    # with the stack installed in $REPROBENCH_STACKS
 #
@@ -17,10 +17,11 @@ stacks=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 mkdir -p build-ci
 work=$(mktemp -d -p "$PWD/build-ci" inspect.XXXXXX)
 b() { buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
-whole='' wrong=''
+whole='' wrong='' small='' registry=''
 clean_up() {
-  for one in "$whole" "$wrong"; do [ -z "$one" ] || b rm "$one" >/dev/null 2>&1 || true; done
-  b rmi reprobench-whole reprobench-wrong >/dev/null 2>&1 || true
+  [ -z "$registry" ] || kill "$registry" 2>/dev/null || true
+  for one in "$whole" "$wrong" "$small"; do [ -z "$one" ] || b rm "$one" >/dev/null 2>&1 || true; done
+  b rmi reprobench-whole reprobench-wrong reprobench-oci reprobench-docker >/dev/null 2>&1 || true
   rm -rf "$work"
 }
 trap clean_up EXIT
@@ -73,6 +74,41 @@ is root "$findings" '[]'
 is root 'd["claims"]' '[]'
 [ "$(said root 'd["components"], d["libraries"]')" = "$(said layout 'd["components"], d["libraries"]')" ] ||
   fail "the unpacked root says something else than the layout of the same image"
+
+# Of a registry the digest is the one that people pull by, whichever kind of manifest it has.
+(cd "$work" && apt-get -o APT::Sandbox::User=root download -qq docker-registry >/dev/null && dpkg -x docker-registry_*.deb registry)
+cat >"$work/registry.yml" <<YAML
+version: 0.1
+storage: {filesystem: {rootdirectory: $work/kept}}
+http: {addr: "127.0.0.1:0"}
+YAML
+"$work/registry/usr/bin/docker-registry" serve "$work/registry.yml" >"$work/registry.log" 2>&1 &
+registry=$!
+for _ in $(seq 100); do
+  host=$(sed -nE 's/.*listening on (127\.0\.0\.1:[0-9]+).*/\1/p' "$work/registry.log" | head -n 1)
+  [ -z "$host" ] || break
+  sleep 0.1
+done
+[ -n "$host" ] || fail "no registry: $(cat "$work/registry.log")"
+mkdir -p "$work/home/.config/containers"  # it speaks no TLS
+printf '[[registry]]\nlocation = "%s"\ninsecure = true\n' "$host" >"$work/home/.config/containers/registries.conf"
+small=$(b from scratch)
+b add --quiet "$small" "$work/registry.yml" /etc/registry.yml >/dev/null
+for format in oci docker; do
+  b commit --quiet --format "$format" "$small" "reprobench-$format" >/dev/null
+  name=docker://$host/team/pytorch-$format:2.9.0-cuda12.8
+  b push --quiet --tls-verify=false "reprobench-$format" "$name" >/dev/null
+  HOME=$work/home inspect "$format" "$name"
+  [ "$code" -eq 1 ] || fail "an image without PyTorch of a registry ends with $code: $(cat "$work/$format.err")"
+  is "$format" 'd["digest"]' "$(skopeo inspect --tls-verify=false --format '{{.Digest}}' "$name")"
+  is "$format" '[(c["component"], c["claimed"]) for c in d["claims"]]' "[('torch', '2.9.0'), ('cuda', '12.8')]"
+done
+kill "$registry"
+wait "$registry" 2>/dev/null || true
+registry=''
+inspect gone "$name"
+[ "$code" -eq 2 ] || fail "a registry that is gone ends with $code"
+echo "inspect: two images of a registry after $SECONDS s"
 [ -z "$(ls "$work/store")" ] || fail "something is left in the store: $(ls "$work/store")"
 
 # A library that was cut off and one that was changed, another CUDA runtime beside them, a token, and a base image's variables.
@@ -116,4 +152,4 @@ PYTHON
 inspect lie "$work/layout"
 [ "$code" -eq 2 ] || fail "a layer with another content than its digest says ends with $code"
 grep -q 'error\[RB07[56]\]' "$work/lie.err" || fail "a changed layer is called: $(cat "$work/lie.err")"
-echo "inspect: an image of $stack in three forms, one put together wrongly, one that lies about a digest; $SECONDS s"
+echo "inspect: an image of $stack in three forms, two of a registry, one put together wrongly, one that lies about a digest; $SECONDS s"

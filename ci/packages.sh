@@ -11,7 +11,7 @@ build=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libfmt-dev libsqlite3-dev libpugixml-dev libssl-dev libboost-dev
   libarchive-dev libxxhash-dev libgloo-dev)
 run=(python3 python3-pip python3-jinja2)
-tests=(catch2 python3-jsonschema python3-numpy python3-venv clang-format clang-tidy shellcheck debootstrap buildah)
+tests=(catch2 python3-jsonschema python3-numpy python3-venv clang-format clang-tidy shellcheck debootstrap buildah skopeo)
 
 case "${1:-run}" in
   run) wanted=("${build[@]}" "${run[@]}") ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `qualify` on two images with real PyTorch wheels: a verdict that names both digests, attempts that really ran inside, a bisect that
-# says torch, the same image on both sides undecided, images that cannot be run refused before anything starts, and no process left
+# says torch, by a call and by a check that failed, the same image on both sides undecided, images that cannot be run refused before anything starts, and no process left
 # behind a killed coordinator.
 #
 #   ci/qualify_test.sh REPROBENCH [CANDIDATE_STACK REFERENCE_STACK]    # both installed in $REPROBENCH_STACKS
@@ -140,12 +140,62 @@ for other in "$work/reference" "$work/candidate --at 2100-01-01T00:00:00Z" "$wor
   [ "$code" -eq 1 ] || { cat "$work/verified" >&2; fail "verify of $other ends with $code"; }
 done
 # What changed a layer norm between the two: torch, alone where no other library of theirs differs. The workers are there already.
-"$reprobench" --store "$work/store" bisect --good "$work/reference" --bad "$work/candidate" \
-  --call 'native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)' --json >"$work/bisect.json" 2>"$work/bisect.txt" ||
+norm='native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)'
+"$reprobench" --store "$work/store" bisect --good "$work/reference" --bad "$work/candidate" --call "$norm" --json >"$work/bisect.json" 2>"$work/bisect.txt" ||
   { cat "$work/bisect.txt" >&2; fail "a bisect of two images gives no answer"; }
 blamed=$(python3 -c 'import json, sys; a = json.load(open(sys.argv[1]))["answers"][0]; print(a["word"], sorted(c["component"] for e in a["culprits"] for c in e["components"]))' "$work/bisect.json")
 [[ $blamed == "together "*"'torch'"* || $blamed == "found ['torch']" ]] || fail "a bisect of two images says: $blamed"
 echo "qualify: $blamed after $SECONDS s"
+
+# What a worker inside had loaded stands beside what was found; of another image the run says nothing.
+"$reprobench" --store "$work/store" image inspect "$work/candidate" --run "$work/pair" --json >"$work/loaded.json" ||
+  fail "the candidate is refused with what was loaded: $(cat "$work/loaded.json")"
+python3 - "$work/loaded.json" <<'PYTHON'
+import json, sys
+components = {row["component"]: row for row in json.load(open(sys.argv[1]))["components"]}
+torch = components["torch"]
+if not torch.get("loaded") or not torch["version"].startswith(torch["loaded"]): sys.exit(f"qualify: torch was found and loaded as {torch}")
+if "loaded" in components["python"]: sys.exit("qualify: a worker is no Python, and has loaded one")
+PYTHON
+! "$reprobench" --store "$work/store" image inspect "$empty" --run "$work/pair" >"$work/loaded.json" 2>&1 ||
+  fail "a run of other images tells what this one loaded"
+
+# A check that failed between the two, asked again of each: torch, as above.
+mkdir -p "$work/checkout"
+cp -a matrix suites models kernels "$work/checkout"
+cat >"$work/checkout/suites/definitions/one_call.yaml" <<'YAML'
+schema: 1
+name: one_call
+description: The call whose bits another release changed.
+workloads: [{probe: operators, preset: base, samples: 1, calls: one_call}]
+YAML
+cat >"$work/checkout/suites/operators/one_call.yaml" <<YAML
+schema: 1
+name: one_call
+calls:
+  - call: "$norm"
+YAML
+cat >"$work/checkout/matrix/differing.yaml" <<'YAML'
+schema: 1
+name: differing
+suites: [one_call]
+axes: {stack: [candidate, reference], device: [cpu]}
+reference: {stack: reference}
+required: [{stack: candidate}]
+thresholds:
+  numerics.changed_calls: {max: 0, where: stack == candidate}
+YAML
+export REPROBENCH_ROOT=$work/checkout  # which has that suite
+qualify differing "$work/candidate" "$work/reference" --matrix "$work/checkout/matrix/differing.yaml" --out "$work/differing" --no-report
+[ "$code" -eq 1 ] || { cat "$work/differing.err" >&2; fail "two images whose bits differ end with $code"; }
+cell=$(python3 -c 'import json, sys; print(next(c["slug"] for c in json.load(open(sys.argv[1]))["cells"] if c["outcome"] == "failed"))' "$work/differing/verdict.json")
+"$reprobench" --store "$work/store" bisect --good "$work/reference" --bad "$work/candidate" --run "$work/differing" \
+  --check "$cell" numerics.changed_calls --json >"$work/bisect.json" 2>"$work/bisect.txt" ||
+  { cat "$work/bisect.txt" >&2; fail "a bisect of a check of two images gives no answer"; }
+of_check=$(python3 -c 'import json, sys; a = json.load(open(sys.argv[1]))["answers"][0]; print(a["word"], sorted(c["component"] for e in a["culprits"] for c in e["components"]))' "$work/bisect.json")
+unset REPROBENCH_ROOT
+[ "$of_check" = "$blamed" ] || fail "a bisect of a call says $blamed, of a check $of_check"
+echo "qualify: a check asked again after $SECONDS s"
 
 # One byte of any file, and it is another image.
 motd=$work/candidate/etc/issue

@@ -12,7 +12,7 @@
 
 #include "matrix/base/pending_file.hpp"
 #include "matrix/cli/image_staging.hpp"
-#include "matrix/cli/podman_image.hpp"
+#include "matrix/cli/kept_image.hpp"
 #include "matrix/image/unpacked_image.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -71,10 +71,8 @@ std::string ImageStacks::digest_of(const fs::path& root) const {
 
 InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims) {
   InspectedImage inspected{.named = named, .path = named.name, .digest = "", .library_path = {}, .inspection = {}};
-  if (is_podman_image(named.name)) {
-    fs::create_directories(folder_ / "staging");
-    inspected.path = folder_ / "staging" / (named.role + ".tar");
-    save_podman_image(named.name, inspected.path, project_.shepherd());
+  if (is_kept_image(named.name)) {
+    inspected.path = fetch_kept_image(named.name, folder_ / "staging" / named.role, project_.shepherd());
   }
   const ImageStaging staging(folder_ / "staging");
   const Image image = read_image(inspected.path, staging.path(), is_evidence, named.tag);

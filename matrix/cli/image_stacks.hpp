@@ -23,7 +23,7 @@ std::filesystem::path images_folder(const std::filesystem::path& store);
 // An image as the user named it.
 struct NamedImage {
   std::string role;  // "candidate", "reference": the name of its stack
-  std::string name;  // path, or podman:NAME
+  std::string name;  // path, or that of a kept image (kept_image.hpp)
   std::string tag;   // which of an archive that holds several
 };
 
@@ -43,8 +43,7 @@ class ImageStacks {
   ImageStacks(const ImageStacks&) = delete;
   ImageStacks& operator=(const ImageStacks&) = delete;
 
-  // Inspects an image and runs nothing of it. Throws SpecError if it is no image, UsageError if podman cannot export
-  // it.
+  // Inspects an image and runs nothing of it. Throws SpecError if it is no image, UsageError if it cannot be fetched.
   InspectedImage inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims);
 
   // Unpacks the image unless that was done before, finds its PyTorch and writes its stack file. Throws ProvisionError.

@@ -6,7 +6,9 @@
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/usage_error.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/record/verdict_seal.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
@@ -103,6 +105,14 @@ RunVerdict load_verdict(const fs::path& run_folder) {
   const nlohmann::json verdict = json_or_discarded(read_file(run_folder / "verdict.json"));
   if (verdict.is_discarded()) throw StoreError((run_folder / "verdict.json").string() + " is not JSON");
   return verdict_from_json(verdict);
+}
+
+RunVerdict load_unchanged_verdict(const std::filesystem::path& run_folder) {
+  if (const std::string changed = broken_verdict(run_folder); !changed.empty()) throw StoreError(changed);
+  if (const auto changed = changed_since_judged(run_folder.string()); !changed.empty()) {
+    throw StoreError(changed.front());
+  }
+  return load_verdict(run_folder);
 }
 
 }  // namespace reprobench

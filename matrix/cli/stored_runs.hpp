@@ -50,4 +50,8 @@ const CellVerdict& cell_named(const RunVerdict& verdict, const std::string& want
 // verdict.json of a run directory. Throws StoreError, ContractError.
 RunVerdict load_verdict(const std::filesystem::path& run_folder);
 
+// The same for whoever concludes something from it. Throws StoreError if a file of the run, or the verdict itself,
+// changed since it was judged.
+RunVerdict load_unchanged_verdict(const std::filesystem::path& run_folder);
+
 }  // namespace reprobench

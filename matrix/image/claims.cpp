@@ -151,6 +151,7 @@ class ClaimJudge {
                        "",
                        "",
                        ClaimWord::unread,
+                       "",
                        ""};
     if (claim.component == "driver") return judge_driver(claim, judged);
     if (claim.component == kGpu) return judge_gpu_claim(judged, software_);

@@ -49,7 +49,8 @@ struct JudgedClaim {
   std::string found;     // version; empty: nothing was found
   std::string evidence;  // where it was found
   ClaimWord word = ClaimWord::unread;
-  std::string why;  // a sentence; empty if it agrees
+  std::string why;     // a sentence; empty if it agrees
+  std::string loaded;  // version that a worker inside had loaded; empty: none, or it is not known
 };
 template <>
 struct Description<JudgedClaim> {
@@ -62,6 +63,7 @@ struct Description<JudgedClaim> {
     field("evidence", claim.evidence);
     field("word", claim.word);
     field("why", claim.why);
+    field.optional("loaded", claim.loaded, "With --run: what a worker inside had loaded; missing: nothing.");
     field.hold(claim.word == ClaimWord::agrees || !claim.why.empty(), "a claim that does not agree says why");
   }
 };

@@ -28,6 +28,7 @@ std::vector<ImagePackage> read_image_packages(const ImageTree& tree, std::vector
     ImagePackage package;
     package.name = std::move(installed.name);
     package.version = std::move(installed.version);
+    package.requirements = std::move(installed.requirements);
     package.information = std::string(folder_of_path(path));
     package.site = std::string(folder_of_path(package.information));
     packages.push_back(std::move(package));

@@ -11,7 +11,9 @@
 #include "matrix/image/image_libraries.hpp"
 #include "matrix/image/image_packages.hpp"
 #include "matrix/provision/library_search.hpp"
+#include "matrix/provision/package_metadata.hpp"
 #include "matrix/provision/torch_release.hpp"
+#include "matrix/spec/version_agreement.hpp"
 
 namespace reprobench {
 namespace {
@@ -322,6 +324,21 @@ class SoftwareFinder {
       for (const ImagePackage* package : packages) said.push_back(package->name + " " + package->version);
       add(FindingSeverity::fail, "package-twice", "/" + packages.front()->site,
           fmt::format("{} are installed over each other", fmt::join(said, " and ")));
+    }
+    for (const ImagePackage& package : software_.packages) check_pins(package);
+  }
+
+  // What is built against one torch does not load with another. What torch pins can be exchanged, and often is.
+  void check_pins(const ImagePackage& package) {
+    for (const std::string& requirement : package.requirements) {
+      const auto pin = exact_pin(requirement);
+      if (!pin || (pin->name != "torch" && package.name != "torch")) continue;
+      const auto other = std::ranges::find(software_.packages, pin->name, &ImagePackage::name);
+      if (other == software_.packages.end()) continue;
+      if (agrees_with(pin->version, other->version) || agrees_with(other->version, pin->version)) continue;
+      add(pin->name == "torch" ? FindingSeverity::fail : FindingSeverity::warn, "mispaired", "/" + package.information,
+          fmt::format("{} {} asks for {} {}, and {} is there", package.name, package.version, pin->name, pin->version,
+                      other->version));
     }
   }
 

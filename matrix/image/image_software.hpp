@@ -24,8 +24,9 @@ struct Words<RecordState> {
 struct ImagePackage {
   std::string name;  // lower case, with dashes
   std::string version;
-  std::string site;         // folder it is installed in, "opt/venv/lib/python3.12/site-packages"
-  std::string information;  // its .dist-info
+  std::string site;                         // folder it is installed in, "opt/venv/lib/python3.12/site-packages"
+  std::string information;                  // its .dist-info
+  std::vector<std::string> requirements{};  // Requires-Dist lines
 };
 
 struct ImageLibrary {

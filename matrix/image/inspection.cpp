@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "matrix/image/promises.hpp"
+#include "matrix/plan/known_defects.hpp"
+#include "matrix/spec/version_agreement.hpp"
 
 namespace reprobench {
 namespace {
@@ -16,11 +18,14 @@ std::ptrdiff_t count_of(const Items& items, Is is) {
 
 void add_components(const ImageSoftware& software, Inspection& inspection) {
   for (const auto& [component, found] : software.components) {
-    inspection.components.push_back({component, found.version, found.evidence});
+    inspection.components.push_back({component, found.version, found.evidence, ""});
   }
 }
 
-void name_outcome(Inspection& inspection) {
+// The worst finding first.
+void conclude(Inspection& inspection) {
+  std::stable_sort(inspection.findings.begin(), inspection.findings.end(),
+                   [](const ImageFinding& a, const ImageFinding& b) { return a.severity < b.severity; });
   const auto has = [&](FindingSeverity severity) {
     return count_of(inspection.findings, [&](const ImageFinding& finding) { return finding.severity == severity; });
   };
@@ -70,10 +75,28 @@ Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& file
   for (const std::string& folder : image.unreadable) {
     inspection.findings.push_back({FindingSeverity::unread, "unreadable", "", "cannot be read: " + folder});
   }
-  std::stable_sort(inspection.findings.begin(), inspection.findings.end(),
-                   [](const ImageFinding& a, const ImageFinding& b) { return a.severity < b.severity; });
-  name_outcome(inspection);
+  conclude(inspection);
   return inspection;
+}
+
+void add_loaded(const Fingerprint& loaded, Inspection& inspection) {
+  for (const auto& [component, version] : loaded_versions(loaded)) {
+    auto row = std::ranges::find(inspection.components, component, &ComponentRow::component);
+    if (row == inspection.components.end()) {
+      row = inspection.components.insert(row, {component, "", "", ""});
+    }
+    row->loaded = version;
+    for (JudgedClaim& claim : inspection.claims) {
+      if (claim.component == component) claim.loaded = version;
+    }
+    // A library may tell fewer numbers of its version than its package, or more.
+    const bool is_found = !row->version.empty();
+    if (!is_found || agrees_with(row->version, version) || agrees_with(version, row->version)) continue;
+    inspection.findings.push_back({FindingSeverity::fail, "loaded-otherwise", "",
+                                   fmt::format("{} is {}, by {}, and a worker inside had loaded {}", component,
+                                               row->version, row->evidence, version)});
+  }
+  conclude(inspection);
 }
 
 bool is_evidence(std::string_view path, std::int64_t size_bytes) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/result.hpp"
 #include "matrix/image/claims.hpp"
 #include "matrix/image/image_security.hpp"
 #include "matrix/plan/compat_facts.hpp"
@@ -35,6 +36,7 @@ struct ComponentRow {
   std::string component;
   std::string version;
   std::string evidence;
+  std::string loaded;  // version that a worker inside had loaded; empty: none, or it is not known
 };
 template <>
 struct Description<ComponentRow> {
@@ -43,6 +45,7 @@ struct Description<ComponentRow> {
     field("component", row.component, rule::not_empty);
     field("version", row.version);
     field("evidence", row.evidence, "The file that says so.");
+    field.optional("loaded", row.loaded, "With --run: what a worker inside had loaded; missing: nothing.");
   }
 };
 
@@ -102,6 +105,10 @@ struct Description<Inspection> {
 
 // `files` has the promises of releases, beside the image's own claims.
 Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& files, const CompatFacts& facts);
+
+// Adds what a worker inside this image had loaded. Another version than the one that was found is a finding that fails,
+// because what was inspected is then not what computed.
+void add_loaded(const Fingerprint& loaded, Inspection& inspection);
 
 // Whether an inspection reads the bytes of a file.
 bool is_evidence(std::string_view path, std::int64_t size_bytes);

@@ -352,6 +352,80 @@ TEST_CASE("a package whose metadata cannot be read is said", "[image]") {
         Codes{std::string("unread metadata ") + kSite + "nvidia_cudnn_cu13-9.19.0.56.dist-info/METADATA"});
 }
 
+TEST_CASE("a package that was built for another torch than the one beside it is named", "[image]") {
+  Root root;
+  const auto install = [&](const std::string& package, const std::string& version, const std::string& wants) {
+    write_file(root.site() / (package + "-" + version + ".dist-info/METADATA"),
+               "Name: " + package + "\nVersion: " + version + "\nRequires-Dist: " + wants + "\n");
+  };
+  install("torchvision", "0.24.0", "torch==9.8.7");
+  CHECK(codes(root.inspect()).empty());
+  install("torchvision", "0.24.0", "torch (==9.8.6)");
+  const Inspection mixed = root.inspect();
+  CHECK(codes(mixed) == Codes{std::string("fail mispaired ") + kSite + "torchvision-0.24.0.dist-info"});
+  CHECK(mixed.findings.front().what == "torchvision 0.24.0 asks for torch 9.8.6, and 9.8.7 is there");
+  install("torchvision", "0.24.0", "torch>=9.8");
+  install("other", "1", "numpy==1");
+  install("numpy", "2", "x");  // what others pin among each other is pip's business
+  CHECK(codes(root.inspect()).empty());
+}
+
+TEST_CASE("what torch pins and is there in another version is a warning", "[image]") {
+  Root root;
+  write_file(root.site() / "torch-9.8.7.dist-info/METADATA",
+             "Name: torch\nVersion: 9.8.7+cu128\nRequires-Dist: nvidia-cudnn-cu12==9.8.0.87\n"
+             "Requires-Dist: nvidia-nccl-cu12==2.27.5\n");
+  const Inspection inspection = root.inspect();
+  REQUIRE(inspection.findings.size() == 1);
+  CHECK(inspection.findings.front().what ==
+        "torch 9.8.7+cu128 asks for nvidia-cudnn-cu12 9.8.0.87, and 9.10.2.21 is there");
+  CHECK(inspection.word == InspectionWord::warned);
+}
+
+// What a worker inside said of one component.
+Fingerprint loaded_one(const std::string& component, const std::string& version) {
+  Fingerprint loaded;
+  loaded.components = {{component, "", version, "/opt/lib"}};
+  return loaded;
+}
+
+TEST_CASE("a version that was loaded stands beside the claim and what was found", "[image]") {
+  Root root;
+  root.tags = {"team/pytorch:9.8.7-cuda12.8-cudnn9.10"};
+  Inspection inspection = root.inspect();
+  CHECK(claim_of(inspection, "cudnn").loaded.empty());
+  add_loaded(loaded_one("cudnn", "9.10.2"), inspection);  // cuDNN tells three of its package's four numbers
+  CHECK(claim_of(inspection, "cudnn").loaded == "9.10.2");
+  CHECK(claim_of(inspection, "torch").loaded.empty());
+  CHECK(inspection.word == InspectionWord::clean);
+  CHECK(inspection.findings.empty());
+  add_loaded(loaded_one("torch", "9.8.7+cu128"), inspection);
+  CHECK(inspection.findings.empty());
+  for (const auto& claim : written(inspection).at("claims")) {
+    CHECK(claim.contains("loaded") == (claim.at("component") != "cuda"));
+  }
+}
+
+TEST_CASE("another version than the found one was loaded: what was inspected did not compute", "[image]") {
+  const auto [component, version, what] = GENERATE(table<const char*, const char*, const char*>(
+      {{"cudnn", "8.7.0", "a worker inside had loaded 8.7.0"},
+       {"cudnn", "9.10.20", "a worker inside had loaded 9.10.20"},
+       {"torch", "9.8.7+cpu", "a worker inside had loaded 9.8.7+cpu"},
+       {"torch", "9.8", ""},
+       {"mkl", "2024.2", ""}}));  // nothing in the image told of it, so nothing is contradicted
+  CAPTURE(component, version);
+  Inspection inspection = Root().inspect();
+  const std::size_t before = inspection.components.size();
+  add_loaded(loaded_one(component, version), inspection);
+  const bool is_refused = *what != '\0';
+  CHECK(inspection.word == (is_refused ? InspectionWord::refused : InspectionWord::clean));
+  CHECK(codes(inspection) == (is_refused ? Codes{"fail loaded-otherwise "} : Codes{}));
+  CHECK(inspection.components.size() == before + (component == std::string("mkl") ? 1 : 0));
+  if (!is_refused) return;
+  CHECK_THAT(inspection.findings.front().what, Contains(what));
+  CHECK_THAT(inspection.summary, Contains("1 failures"));
+}
+
 TEST_CASE("JUnit has a case for every claim and finding, and one for the image", "[image]") {
   Root root;
   root.config.environment = {{"PYTORCH_VERSION", "1.2.3"}, {"CUDA_VERSION", "12.8"}};

@@ -43,6 +43,25 @@ bool value_after(const std::string& line, const std::string& key, std::string& v
 
 constexpr std::int64_t kLargestMetadataBytes = 16 << 20;  // with the description
 
+// Conditions of a requirement that hold on every host this project runs on.
+constexpr std::string_view kTrueHere[] = {"platform_system==\"Linux\"", "sys_platform==\"linux\"",
+                                          "platform_machine==\"x86_64\"", "os_name==\"posix\""};
+
+// Whether all conditions are among those.
+bool holds_here(const std::string& marker) {
+  std::string text;
+  for (const char c : marker) {
+    if (c != ' ' && c != '(' && c != ')') text += c == '\'' ? '"' : c;
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find("and", at), text.size());
+    const std::string term = text.substr(at, end - at);
+    if (std::ranges::find(kTrueHere, term) == std::end(kTrueHere)) return false;
+    at = end + 3;
+  }
+  return true;
+}
+
 }  // namespace
 
 InstalledPackage package_of_metadata(const std::string& text) {
@@ -56,6 +75,21 @@ InstalledPackage package_of_metadata(const std::string& text) {
     value_after(line, "Version", package.version);
   }
   return package;
+}
+
+std::optional<PackagePin> exact_pin(const std::string& requirement) {
+  const std::size_t semicolon = requirement.find(';');
+  if (semicolon != std::string::npos && !holds_here(requirement.substr(semicolon + 1))) return std::nullopt;
+  const std::string stated = requirement.substr(0, semicolon);
+  const std::size_t end_of_name = stated.find_first_of(" [(=<>!~");
+  const std::size_t equals = stated.find("==");
+  if (end_of_name == std::string::npos || equals == std::string::npos) return std::nullopt;
+  if (stated.find_first_of("<>!~,*") != std::string::npos || stated.find("===") != std::string::npos)
+    return std::nullopt;
+  const std::size_t begin = stated.find_first_not_of(' ', equals + 2);
+  if (begin == std::string::npos) return std::nullopt;
+  return PackagePin{normal_name(stated.substr(0, end_of_name)),
+                    stated.substr(begin, stated.find_first_of(" )", begin) - begin)};
 }
 
 std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site) {

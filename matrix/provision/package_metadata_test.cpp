@@ -51,6 +51,27 @@ TEST_CASE("what torch pins is told without its conditions, what it only bounds i
   CHECK(torch_pin({kTorchAlone[0]}, "cudnn").empty());
 }
 
+TEST_CASE("a requirement pins one version on this kind of host, or nothing", "[provision]") {
+  const auto pinned = [](const std::string& requirement) {
+    const auto pin = exact_pin(requirement);
+    return pin ? pin->name + " " + pin->version : "";
+  };
+  CHECK(pinned("torch==2.9.0") == "torch 2.9.0");
+  CHECK(pinned("torch (==2.1.0)") == "torch 2.1.0");
+  CHECK(pinned("Torch == 2.1.0 ; platform_system == 'Linux'") == "torch 2.1.0");
+  CHECK(pinned("nvidia_cudnn.cu12==9.10.2.21; platform_system == \"Linux\" and platform_machine == \"x86_64\"") ==
+        "nvidia-cudnn-cu12 9.10.2.21");
+  CHECK(pinned("cuda-toolkit[cublas,cudart]==13.0.2").empty());  // a comma may also stand between two bounds
+  CHECK(pinned("cuda-toolkit[cublas]==13.0.2; sys_platform == \"linux\"") == "cuda-toolkit 13.0.2");
+  for (const char* none : {"torch", "torch>=2.9", "torch!=2.9.0", "torch~=2.9.0", "torch==2.9.*", "torch===2.9.0",
+                           "torch==2.9.0,>2", "torch==", "torch==2.9.0; extra == \"all\"",
+                           "torch==2.9.0; platform_system == \"Windows\"", "torch==2.9.0; python_version < \"3.9\"",
+                           "torch==2.9.0; platform_system == \"Linux\" and extra == \"all\"", ""}) {
+    CAPTURE(none);
+    CHECK(pinned(none).empty());
+  }
+}
+
 TEST_CASE("a library is brought by the package of its name, the longer name first", "[provision]") {
   CHECK(pin_of_library(kTorchAlone, "libcudart.so.12") == "nvidia-cuda-runtime-cu12==12.8.90");
   CHECK(pin_of_library(kTorchAlone, "libcusparseLt.so.0") == "nvidia-cusparselt-cu12==0.7.1");

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from .environment import witnesses
 from .load import Run
 
 ROLES = ("candidate", "reference")
@@ -33,6 +34,7 @@ class Image:
     word: str
     summary: str
     inspection: dict[str, Any]  # empty where it is not the one that the plan names
+    environment: dict[str, Any]  # what a worker inside told; empty: none did
 
     def _part(self, key: str) -> list[dict[str, Any]]:
         return self.inspection.get(key, [])
@@ -43,6 +45,10 @@ class Image:
         order = ("contradicted", "unread", "agrees")
         return sorted(self._part("claims"), key=lambda claim: order.index(claim["word"]))
 
+    def loaded(self, component: str) -> str:
+        """The version that a worker inside had loaded; empty: none, or none told."""
+        return witnesses(self.environment, component)["loaded"] if self.environment else ""
+
     @property
     def findings(self) -> list[dict[str, Any]]:
         return self._part("findings")
@@ -50,8 +56,12 @@ class Image:
 
 def images_of(run: Run) -> list[Image]:
     """Empty for a run of stacks. The candidate comes first."""
+    environments = {environment["stack"]: environment for environment in run.verdict["environments"]}
     found = [
-        Image(role, said["name"], said["digest"], said["inspection"], said["summary"], run.inspections.get(role, {}))
+        Image(
+            role, said["name"], said["digest"], said["inspection"], said["summary"], run.inspections.get(role, {}),
+            environments.get(role, {}),
+        )  # fmt: skip
         for role, said in run.verdict.get("images", {}).items()
     ]
     return sorted(found, key=lambda image: (ROLES.index(image.role) if image.role in ROLES else len(ROLES), image.role))

@@ -35,9 +35,14 @@ def inspection(**changed):
     }  # fmt: skip
 
 
-def run_of_images(document, keep=lambda text: text):
-    """The golden run as one of `qualify`; `keep` may change an inspection after its sum was taken."""
+def run_of_images(document, keep=lambda text: text, loaded_by=None):
+    """The golden run as one of `qualify`; `keep` may change an inspection after its sum was taken.
+
+    `loaded_by` is the role whose worker told what the first stack's of the golden run did.
+    """
     documents = golden_run.documents()
+    if loaded_by:
+        documents["verdict"]["environments"][0]["stack"] = loaded_by
     text = json.dumps(document)
     image = {
         "name": "team/new.tar", "digest": DIGEST, "inspection": document["word"], "summary": document["summary"],
@@ -85,6 +90,16 @@ class Images(unittest.TestCase):
         self.assertIn("3 claims, 1 finding", page)
         self.assertIn('<span class="sub">two copies</span>', page)
         self.assertIn("<code>/usr/bin/&lt;b&gt;</code> gives rights away", page)
+
+    def test_what_a_worker_inside_had_loaded_stands_beside_what_was_found(self):
+        told = golden_run.documents()["verdict"]["environments"][0]["fingerprint"]["components"]
+        torch = next(component["loaded"] for component in told if component["name"] == "torch")
+        self.assertTrue(torch)
+        run = run_of_images(inspection(), loaded_by="candidate")
+        self.assertEqual([image.loaded("torch") for image in images_of(run)], [torch, ""])
+        self.assertEqual(images_of(run)[0].loaded("never"), "")
+        self.assertIn(f"<td>9.10.2</td><td>{torch}</td>", report_html(run))
+        self.assertIn("<td>9.10.2</td><td>\u2013</td>", report_html(run_of_images(inspection())))
 
     def test_words_have_the_colour_of_an_outcome(self):
         for word, outcome in (("clean", "passed"), ("warned", "recorded"), ("undecided", "inconclusive"), ("refused", "failed")):

@@ -1,5 +1,6 @@
 #include "matrix/cli/text/inspection_text.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -14,8 +15,8 @@ namespace {
 constexpr std::size_t kInspectionIndent = 2;
 
 // Components that people ask for, in this order; packages of Python beyond them are in the JSON.
-constexpr std::array<std::string_view, 8> kShown = {"python", "torch", "torchvision", "torchaudio",
-                                                    "cuda",   "cudnn", "nccl",        "numpy"};
+constexpr std::array<std::string_view, 10> kShown = {"python", "torch", "torchvision", "torchaudio", "cuda",
+                                                     "cudnn",  "nccl",  "mkl",         "onednn",     "numpy"};
 
 Style style_of(ClaimWord word) {
   return word == ClaimWord::agrees ? Style::green : word == ClaimWord::contradicted ? Style::red : Style::yellow;
@@ -38,12 +39,26 @@ std::string head_text(const Inspection& inspection) {
   return table.text();
 }
 
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : plain_line(text); }
+
+bool was_run(const Inspection& inspection) {
+  return std::ranges::any_of(inspection.components, [](const ComponentRow& row) { return !row.loaded.empty(); });
+}
+
+// A row whose cell at `place` is what was loaded. It has no such cell unless the image was run.
+void add_row(TextTable& table, bool was_run, std::size_t place, std::vector<std::string> cells) {
+  if (!was_run) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(place));
+  table.add(std::move(cells));
+}
+
 std::string found_text(const Inspection& inspection) {
-  TextTable table("  <12 <16 <");
-  table.line("\nfound");
+  const bool ran = was_run(inspection);
+  TextTable table(ran ? "  <12 <16 <16 <" : "  <12 <16 <");
+  table.line("\nfound{}", ran ? ", and what a worker inside had loaded" : "");
   for (const std::string_view shown : kShown) {
     for (const ComponentRow& row : inspection.components) {
-      if (row.component == shown) table.row(row.component, plain_line(row.version), plain_line(row.evidence));
+      if (row.component != shown) continue;
+      add_row(table, ran, 2, {row.component, or_dash(row.version), or_dash(row.loaded), plain_line(row.evidence)});
     }
   }
   for (const ImageLibrary& library : inspection.libraries) {
@@ -57,12 +72,13 @@ std::string found_text(const Inspection& inspection) {
 std::string claims_text(const Inspection& inspection, const Terminal& terminal) {
   if (inspection.claims.empty())
     return "\nnothing is claimed: no tag, variable, label or claims file names a version\n";
-  TextTable table("<12 < < <12 <");
-  table.row("component", "claimed", "found", "", "claimed by");
+  const bool ran = was_run(inspection);
+  TextTable table(ran ? "<12 < < < <12 <" : "<12 < < <12 <");
+  add_row(table, ran, 3, {"component", "claimed", "found", "loaded", "", "claimed by"});
   for (const JudgedClaim& claim : inspection.claims) {
-    table.row(plain_line(claim.component), plain_line(claim.claimed),
-              plain_line(claim.found.empty() ? "-" : claim.found),
-              terminal.paint(to_string(claim.word), style_of(claim.word)), plain_line(claim.source));
+    add_row(table, ran, 3,
+            {plain_line(claim.component), plain_line(claim.claimed), or_dash(claim.found), or_dash(claim.loaded),
+             terminal.paint(to_string(claim.word), style_of(claim.word)), plain_line(claim.source)});
     if (claim.why.empty()) continue;
     table.line("  {}", wrapped(plain_line(claim.why), kInspectionIndent, kInspectionIndent + 2));
   }

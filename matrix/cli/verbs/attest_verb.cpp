@@ -11,12 +11,10 @@
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/reader.hpp"
-#include "matrix/evidence/run_record.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_identity.hpp"
-#include "matrix/record/verdict_seal.hpp"
 #include "matrix/verdict/attestation.hpp"
 
 namespace reprobench {
@@ -43,9 +41,8 @@ struct VerifyOptions {
 
 // The verdict of a run in which nothing has changed since. Throws StoreError.
 std::variant<Attestation, NotAttested> attestation_of_run(const fs::path& folder, int valid_days) {
-  if (const std::string changed = broken_verdict(folder); !changed.empty()) throw StoreError(changed);
-  if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) throw StoreError(changed.front());
-  return attestation_of(load_verdict(folder), sha256_of_text(read_file(folder / "verdict.json")), valid_days);
+  const RunVerdict verdict = load_unchanged_verdict(folder);
+  return attestation_of(verdict, sha256_of_text(read_file(folder / "verdict.json")), valid_days);
 }
 
 ExitCode attest(const AttestOptions& options, const Context& context) {

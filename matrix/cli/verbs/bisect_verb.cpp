@@ -6,7 +6,7 @@
 
 #include "matrix/cli/check_question.hpp"
 #include "matrix/cli/image_stacks.hpp"
-#include "matrix/cli/podman_image.hpp"
+#include "matrix/cli/kept_image.hpp"
 #include "matrix/cli/runnable_stack.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verbs/bisected_work.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 // Stacks have no slash in their names. A file or folder that lies here is an image, unless a stack is called so.
 bool is_image(const std::string& name, const Project& project) {
-  if (name.find('/') != std::string::npos || is_podman_image(name)) return true;
+  if (name.find('/') != std::string::npos || is_kept_image(name)) return true;
   const StackFiles files = project.stack_files();
   return !files.stacks.contains(name) && !files.broken.contains(name) && std::filesystem::exists(name);
 }

@@ -6,6 +6,7 @@
 
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/image_stacks.hpp"
+#include "matrix/cli/kept_image.hpp"
 #include "matrix/cli/runnable_stack.hpp"
 #include "matrix/cli/text/inspection_text.hpp"
 #include "matrix/cli/verbs/run_options.hpp"
@@ -74,8 +75,9 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
 
 std::function<ExitCode()> declare_qualify(CLI::App& app, Context& context) {
   auto options = std::make_shared<QualifyOptions>();
-  const char* const kForms = "An unpacked root, an OCI layout or archive, an archive of `docker save`, or podman:NAME";
-  app.add_option("--candidate", options->candidate.name, kForms)->type_name("IMAGE")->required();
+  const std::string forms =
+      std::string("An unpacked root, an OCI layout or archive, an archive of `docker save`, ") + kKeptImageForms;
+  app.add_option("--candidate", options->candidate.name, forms)->type_name("IMAGE")->required();
   app.add_option("--reference", options->reference.name, "The image that it is held against, in any of these forms")
       ->type_name("IMAGE")
       ->required();
