@@ -13,7 +13,7 @@ constexpr int kNumberOutOfRange = 406;  // nlohmann/json's id of that error
 // but takes twice the time, and every line of every trace comes through here.
 class Builder final : public nlohmann::json_sax<json> {
  public:
-  explicit Builder(ParsedJson& parsed) : parsed_(parsed) {}
+  explicit Builder(ParsedJson& parsed, const AcceptMember* accept = nullptr) : parsed_(parsed), accept_(accept) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -29,6 +29,11 @@ class Builder final : public nlohmann::json_sax<json> {
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
+    if (is_in_passed_object()) {
+      member_ = std::move(name);
+      value_of_key_ = &member_value_;
+      return true;
+    }
     const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(name);
     if (!is_new && parsed_.problem.empty()) {
       parsed_.doubled_key = name;
@@ -52,7 +57,16 @@ class Builder final : public nlohmann::json_sax<json> {
   template <class Value>
   bool put(Value&& value) {
     place() = std::forward<Value>(value);
+    pass_on();
     return true;
+  }
+
+  bool is_in_passed_object() const { return accept_ != nullptr && open_.size() == 1 && open_.front()->is_object(); }
+
+  void pass_on() {
+    if (!is_in_passed_object()) return;
+    (*accept_)(member_, member_value_);
+    member_value_ = nullptr;
   }
 
   json& place() {
@@ -75,10 +89,14 @@ class Builder final : public nlohmann::json_sax<json> {
 
   bool close() {
     open_.pop_back();
+    pass_on();
     return true;
   }
 
   ParsedJson& parsed_;
+  const AcceptMember* accept_;  // null: the document is built
+  std::string member_;
+  json member_value_;
   std::vector<json*> open_;  // objects and arrays around the place; none moves before it is closed
   json* value_of_key_ = nullptr;
 };
@@ -88,6 +106,13 @@ class Builder final : public nlohmann::json_sax<json> {
 nlohmann::json json_or_discarded(std::string_view text) {
   ParsedJson parsed = parse_json(text);
   return parsed.problem.empty() ? std::move(parsed.value) : json(json::value_t::discarded);
+}
+
+ParsedJson parse_json_members(std::string_view text, const AcceptMember& accept) {
+  ParsedJson parsed;
+  Builder builder(parsed, &accept);
+  json::sax_parse(text, &builder);
+  return parsed;
 }
 
 ParsedJson parse_json(std::string_view text) {

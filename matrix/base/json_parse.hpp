@@ -3,6 +3,7 @@
 // document is an error too, because code that writes, compares or shows a value calls itself for each level.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,12 @@ struct ParsedJson {
 inline constexpr std::size_t kMostJsonDepth = 256;
 
 ParsedJson parse_json(std::string_view text);
+
+// The same for an object of a million members, which never stands in memory as a whole: each member is passed on as
+// soon as it was read, and `value` stays an empty object. A key that stands twice in that object itself is passed on
+// twice; within a member it is a problem.
+using AcceptMember = std::function<void(const std::string& key, const nlohmann::json& value)>;
+ParsedJson parse_json_members(std::string_view text, const AcceptMember& accept);
 
 // The value, or nlohmann's "discarded" if there is any problem, like nlohmann's parser without exceptions.
 nlohmann::json json_or_discarded(std::string_view text);

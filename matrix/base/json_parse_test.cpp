@@ -35,6 +35,31 @@ TEST_CASE("the value is the one that the library reads", "[contract]") {
   }
 }
 
+TEST_CASE("the members of an object are passed on one by one, and the object stays empty", "[contract]") {
+  std::vector<std::string> members;
+  const auto accept = [&](const std::string& key, const nlohmann::json& value) {
+    members.push_back(key + "=" + value.dump());
+  };
+  const ParsedJson parsed =
+      parse_json_members(R"({"a": 1, "b": {"x": [1, {"y": 2}]}, "c": [], "d": null, "a": {}})", accept);
+  CHECK(members == std::vector<std::string>{"a=1", R"(b={"x":[1,{"y":2}]})", "c=[]", "d=null", "a={}"});
+  CHECK(parsed.problem.empty());
+  CHECK(parsed.value == nlohmann::json::object());
+}
+
+TEST_CASE("what is no object passes nothing on, and a problem within a member is found", "[contract]") {
+  const auto said = [](const char* text) {
+    std::size_t members = 0;
+    const ParsedJson parsed = parse_json_members(text, [&](const std::string&, const nlohmann::json&) { ++members; });
+    return parsed.problem + " " + parsed.value.dump() + " " + std::to_string(members);
+  };
+  CHECK(said("[{\"a\": 1}]") == R"( [{"a":1}] 0)");
+  CHECK(said("7") == " 7 0");
+  CHECK(said(R"({"a": {"b": 1, "b": 2}, "c": 3})") == "`b` stands twice in one object {} 2");
+  CHECK(said(R"({"a": 1, "c":)") == "not JSON null 1");
+  CHECK(said((R"({"a": )" + std::string(256, '[')).c_str()) == "nested deeper than 256 null 0");
+}
+
 TEST_CASE("the first key that stands twice is named, the last value counts, and text that breaks off later is no JSON",
           "[contract]") {
   const ParsedJson parsed = parse_json(R"({"a": {"x": 1}, "b": 1, "a": {"y": 2}, "b": 3})");

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kPrefixBytes = 8;
 constexpr std::uint64_t kLongestHeaderBytes = 100'000'000;
+constexpr std::size_t kMostTensors = 200'000;  // a model of 10^12 parameters has 140,000
 
 constexpr std::array kDtypes = {
     SafetensorsDtype{"BOOL", "bool", 1},
@@ -56,15 +57,16 @@ class HeaderParser {
 
   SafetensorsHeader parse() {
     find_text();
-    const nlohmann::json object = parsed_header();
+    check_text();
     SafetensorsHeader header;
-    for (const auto& [name, value] : object.items()) {
+    parse_json_members(text_, [&](const std::string& name, const nlohmann::json& value) {
       if (name == "__metadata__") {
         header.metadata = metadata(value);
       } else {
         header.tensors.push_back(entry(name, value));
       }
-    }
+    });
+    std::ranges::sort(header.tensors, {}, &SafetensorsEntry::name);
     check_coverage(header.tensors);
     return header;
   }
@@ -86,8 +88,17 @@ class HeaderParser {
              static_cast<std::size_t>(data_begin_ - kPrefixBytes)};
   }
 
-  nlohmann::json parsed_header() const {
-    ParsedJson parsed = parse_json(text_);
+  // The text as a whole is JSON and names everything once, before any of it counts.
+  void check_text() const {
+    std::vector<std::string> names;
+    ParsedJson parsed = parse_json_members(text_, [&](const std::string& name, const nlohmann::json&) {
+      if (names.size() == kMostTensors)
+        fail(kPrefixBytes, "the header names more than " + std::to_string(kMostTensors) + " tensors");
+      names.push_back(name);
+    });
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (parsed.problem.empty() && twice != names.end()) parsed.doubled_key = *twice;
     if (!parsed.doubled_key.empty()) {
       const std::string key = nlohmann::json(parsed.doubled_key).dump();
       const std::size_t first = text_.find(key);
@@ -97,7 +108,6 @@ class HeaderParser {
     if (parsed.is_malformed) fail(kPrefixBytes + parsed.error_byte, "the header is not JSON");
     if (!parsed.problem.empty()) fail(kPrefixBytes, "the header holds " + parsed.problem);
     if (!parsed.value.is_object()) fail(kPrefixBytes, "the header is not a JSON object");
-    return std::move(parsed.value);
   }
 
   SafetensorsMetadata metadata(const nlohmann::json& value) const {

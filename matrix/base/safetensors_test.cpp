@@ -145,6 +145,13 @@ TEST_CASE("a header with a changed byte never reads as something outside the fil
   }
 }
 
+TEST_CASE("a header of more tensors than any model has is refused before one is read", "[contract]") {
+  std::string text = "{";
+  for (int i = 0; i <= 200'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  text.back() = '}';
+  CHECK(problem_of(file_with(text, 0)) == "w.safetensors: byte 8: the header names more than 200000 tensors");
+}
+
 TEST_CASE("each broken header is refused with one sentence", "[contract]") {
   const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
   CHECK(problem_of(file_with("{" + a + "}", 8)) == "nothing was thrown");

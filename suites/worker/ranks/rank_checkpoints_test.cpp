@@ -20,7 +20,7 @@ const SharedTraining kElasticMlp{"mlp", "base", 32};
 const SharedTraining kElasticLora{"llama", "tiny-lora", 4};
 const SharedTraining kElasticVlm{"vlm", "tiny", 4};
 
-KnobValues zero(const char* stage) { return {{"zero_stage", stage}}; }
+KnobValues zero(const std::string& stage) { return {{"zero_stage", stage}}; }
 
 fs::path checkpoint_of(const fs::path& folder, std::int64_t step) {
   return folder / ("checkpoint-0000000" + std::to_string(step) + ".safetensors");
@@ -41,7 +41,9 @@ TEST_CASE("a training stopped on two ranks goes on with its bits on one, two and
           "[ranks]") {
   for (const SharedTraining& training : {kElasticMlp, kElasticLora, kElasticVlm}) {
     const std::vector<RankRun> alone = run_ranks(1, training, {}, [](CellRequest&) {});
-    for (const char* stage : {"0", "1", "2", "3"}) {
+    for (const std::string stage : {"0", "1", "2", "3"}) {
+      // The stages between the two that differ most, with one model.
+      if (training.model != kElasticMlp.model && (stage == "1" || stage == "2")) continue;
       const TemporaryFolder folder;
       const std::vector<RankRun> stopped = run_ranks(2, training, zero(stage), stop_after(1, folder.path()));
       REQUIRE(failures_of(stopped).empty());

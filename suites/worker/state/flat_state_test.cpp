@@ -394,7 +394,10 @@ TEST_CASE("every small preset trains the same tensors in both layouts and in eve
   for (const Model* model : models()) {
     for (const ModelPreset& preset : model->presets()) {
       if (preset.parameters > kTinyElements) continue;
+      // Types act on the operators, which a model's presets share.
+      const bool is_first = preset.name == model->presets().front().name;
       for (const char* precision : {"fp32", "bf16", "fp64"}) {
+        if (!is_first && precision != std::string("fp32")) continue;
         INFO(model->name() << "/" << preset.name << " " << precision);
         CellRequest request = flat_request(*model, preset, 3, "per_tensor");
         request.knobs["precision"] = precision;
