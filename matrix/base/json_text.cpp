@@ -1,6 +1,7 @@
 #include "matrix/base/json_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -11,8 +12,15 @@
 namespace reprobench {
 namespace {
 
+// Of a character: whether it stands for itself in JSON.
+constexpr auto kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t c = 0x20; c < 0x7F; ++c) plain[c] = c != '"' && c != '\\';
+  return plain;
+}();
+
 bool is_plain(std::string_view value) {
-  return std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+  return std::all_of(value.begin(), value.end(), [](char c) { return kPlain[static_cast<unsigned char>(c)]; });
 }
 
 }  // namespace
@@ -45,10 +53,12 @@ JsonText& JsonText::key(std::string_view name) {
 JsonText& JsonText::string(std::string_view value) {
   if (!is_plain(value))
     return raw(nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  separate();
-  text_ += '"';
-  text_ += value;
-  text_ += '"';
+  // Most of a document is texts: each is put in its place at once.
+  const std::size_t begin = text_.size() + (needs_comma_ ? 1 : 0);
+  text_.resize(begin + value.size() + 2, '"');
+  if (needs_comma_) text_[begin - 1] = ',';
+  value.copy(text_.data() + begin + 1, value.size());
+  needs_comma_ = true;
   return *this;
 }
 

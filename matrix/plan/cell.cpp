@@ -1,11 +1,27 @@
 #include "matrix/plan/cell.hpp"
 
+#include <utility>
+#include <vector>
+
 namespace reprobench {
 
-KnobValues every_knob(const KnobValues& chosen) {
-  static const KnobValues kDefaults = with_defaults({});
-  KnobValues values = kDefaults;  // a tree is copied without a comparison
-  for (const auto& [name, value] : chosen) values[name] = value;
+const KnobValues& every_knob(const KnobValues& chosen) {
+  thread_local KnobValues values = with_defaults({});
+  thread_local std::vector<std::pair<KnobValues::iterator, std::string>> replaced;  // with their defaults
+  thread_local std::vector<KnobValues::iterator> added;
+  if (&chosen == &values) return values;
+  for (auto& [place, value] : replaced) place->second = std::move(value);
+  for (const auto place : added) values.erase(place);
+  replaced.clear();
+  added.clear();
+  for (const auto& [name, value] : chosen) {
+    const auto [place, is_new] = values.try_emplace(name, value);
+    if (is_new) {
+      added.push_back(place);
+    } else {
+      replaced.emplace_back(place, std::exchange(place->second, value));
+    }
+  }
   return values;
 }
 

@@ -49,6 +49,15 @@ TEST_CASE("every knob of a cell is what it chose, and the default of what it did
   CHECK(every_knob({}) == with_defaults({}));
 }
 
+TEST_CASE("the knobs of one cell leave nothing behind in those of the next", "[plan]") {
+  const KnobValues first = {{"seed", "7"}, {"precision", "bf16"}, {"of another release", "on"}};
+  const KnobValues second = {{"seed", "8"}, {"threads", "1"}};
+  for (const KnobValues* chosen : {&first, &second, &first, &first, &second}) {
+    CHECK(every_knob(*chosen) == with_defaults(*chosen));
+  }
+  CHECK(every_knob(every_knob(first)) == with_defaults(first));
+}
+
 TEST_CASE("plans of contract 2.0 are read, and are the same when they are written again", "[plan]") {
   const auto* file = GENERATE("plan.json", "plan_of_hosts.json");
   std::ifstream stream(std::string(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/2.0/") + file);
