@@ -401,7 +401,8 @@ TEST_CASE("a version that was loaded stands beside the claim and what was found"
   CHECK(inspection.findings.empty());
   add_loaded(loaded_one("torch", "9.8.7+cu128"), inspection);
   CHECK(inspection.findings.empty());
-  for (const auto& claim : written(inspection).at("claims")) {
+  const auto document = written(inspection);
+  for (const auto& claim : document.at("claims")) {
     CHECK(claim.contains("loaded") == (claim.at("component") != "cuda"));
   }
 }
