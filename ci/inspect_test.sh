@@ -76,7 +76,10 @@ is root 'd["claims"]' '[]'
   fail "the unpacked root says something else than the layout of the same image"
 
 # Of a registry the digest is the one that people pull by, whichever kind of manifest it has.
-(cd "$work" && apt-get -o APT::Sandbox::User=root download -qq docker-registry >/dev/null && dpkg -x docker-registry_*.deb registry)
+# Unpacked and not installed, which would start a service.
+download() { (cd "$work" && apt-get -o APT::Sandbox::User=root download -qq docker-registry >/dev/null); }
+download 2>/dev/null || { apt-get update -qq && download; }
+dpkg -x "$work"/docker-registry_*.deb "$work/registry"
 cat >"$work/registry.yml" <<YAML
 version: 0.1
 storage: {filesystem: {rootdirectory: $work/kept}}
