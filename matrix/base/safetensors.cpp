@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint64_t kPrefixBytes = 8;
 constexpr std::uint64_t kLongestHeaderBytes = 100'000'000;
+constexpr const char* kMetadata = "__metadata__";
 constexpr std::size_t kMostTensors = 200'000;  // a model of 10^12 parameters has 140,000
 
 constexpr std::array kDtypes = {
@@ -60,7 +61,7 @@ class HeaderParser {
     check_text();
     SafetensorsHeader header;
     parse_json_members(text_, [&](const std::string& name, const nlohmann::json& value) {
-      if (name == "__metadata__") {
+      if (name == kMetadata) {
         header.metadata = metadata(value);
       } else {
         header.tensors.push_back(entry(name, value));
@@ -91,8 +92,10 @@ class HeaderParser {
   // The text as a whole is JSON and names everything once, before any of it counts.
   void check_text() const {
     std::vector<std::string> names;
+    std::size_t tensors = 0;
     ParsedJson parsed = parse_json_members(text_, [&](const std::string& name, const nlohmann::json&) {
-      if (names.size() == kMostTensors)
+      tensors += name == kMetadata ? 0 : 1;
+      if (tensors > kMostTensors)
         fail(kPrefixBytes, "the header names more than " + std::to_string(kMostTensors) + " tensors");
       names.push_back(name);
     });

@@ -13,13 +13,21 @@
 #include "matrix/provision/library_search.hpp"
 #include "matrix/provision/package_metadata.hpp"
 #include "matrix/provision/torch_release.hpp"
-#include "matrix/spec/version_agreement.hpp"
 
 namespace reprobench {
 namespace {
 
 constexpr std::int64_t kLargestSourceBytes = 1 << 20;
 constexpr std::string_view kCpuLibrary = "libtorch_cpu.so";
+
+// As `==` of a requirement has it: 2.9 is 2.9.0 and not 2.9.1, and a local part counts only where the pin has one.
+bool is_pinned(std::string pin, std::string version) {
+  if (pin.find('+') == std::string::npos) version = version.substr(0, version.find('+'));
+  for (std::string* text : {&pin, &version}) {
+    while (text->ends_with(".0")) text->resize(text->size() - 2);
+  }
+  return pin == version;
+}
 
 class SoftwareFinder {
  public:
@@ -335,7 +343,7 @@ class SoftwareFinder {
       if (!pin || (pin->name != "torch" && package.name != "torch")) continue;
       const auto other = std::ranges::find(software_.packages, pin->name, &ImagePackage::name);
       if (other == software_.packages.end()) continue;
-      if (agrees_with(pin->version, other->version) || agrees_with(other->version, pin->version)) continue;
+      if (is_pinned(pin->version, other->version)) continue;
       add(pin->name == "torch" ? FindingSeverity::fail : FindingSeverity::warn, "mispaired", "/" + package.information,
           fmt::format("{} {} asks for {} {}, and {} is there", package.name, package.version, pin->name, pin->version,
                       other->version));

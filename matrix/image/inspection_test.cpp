@@ -364,6 +364,13 @@ TEST_CASE("a package that was built for another torch than the one beside it is 
   const Inspection mixed = root.inspect();
   CHECK(codes(mixed) == Codes{std::string("fail mispaired ") + kSite + "torchvision-0.24.0.dist-info"});
   CHECK(mixed.findings.front().what == "torchvision 0.24.0 asks for torch 9.8.6, and 9.8.7 is there");
+  for (const char* wrong : {"torch==9.8", "torch==9", "torch==9.8.7.1", "torch==9.8.7+cpu"}) {
+    CAPTURE(wrong);
+    install("torchvision", "0.24.0", wrong);
+    CHECK(root.inspect().word == InspectionWord::refused);
+  }
+  install("torchvision", "0.24.0", "torch==9.8.7.0");
+  CHECK(codes(root.inspect()).empty());
   install("torchvision", "0.24.0", "torch>=9.8");
   install("other", "1", "numpy==1");
   install("numpy", "2", "x");  // what others pin among each other is pip's business
