@@ -2,15 +2,16 @@
 
 #include "matrix/cli/text/install_progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
+#include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
 
 bool made_runnable(const StackSpec& spec, const Project& project, const Terminal& terminal) {
   StackStore store = project.stack_store();
   InstallProgress progress(terminal);
-  constexpr bool kWithGpu = false;
+  const bool with_gpu = spec.components.contains("cuda") && !detect_host().gpus.empty();
   const InstalledStack stack =
-      store.install(spec, kWithGpu, [&](const std::string& name, const std::string& phase, double fraction) {
+      store.install(spec, with_gpu, [&](const std::string& name, const std::string& phase, double fraction) {
         progress.show(name, phase, fraction);
       });
   progress.finish(spec.name, "");

@@ -6,7 +6,8 @@
 
 namespace reprobench {
 
-// Builds its worker unless there is one, and asks inside the image which libraries that loads. False if they are not
+// Builds its worker unless there is one, with a part for GPUs where this host has any, and asks inside the image which
+// libraries that loads. False if they are not
 // those that the image declares. Throws ProvisionError.
 bool made_runnable(const StackSpec& spec, const Project& project, const Terminal& terminal);
 

@@ -7,22 +7,21 @@
 namespace reprobench {
 
 std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
-                                                       const std::map<std::string, std::string>& of_stack,
-                                                       const std::vector<GpuFacts>& gpus) {
+                                                       const WorkerCommand& worker, const std::vector<GpuFacts>& gpus) {
   std::map<std::string, std::string> environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
                                                     {"LANG", "C.UTF-8"},
                                                     {"TZ", "UTC"},
                                                     {"HOME", folder.string()},
                                                     {"TMPDIR", folder.string()}};
   environment.merge(cpu_limits());
-  for (const auto& [name, value] : of_stack) environment[name] = value;
+  for (const auto& [name, value] : worker.environment) environment[name] = value;
   for (const auto& [name, value] : knob_environment(knobs_of_rank(request))) environment[name] = value;
   // glibc fills memory it hands out with the complement of this byte, 0x5a, and freed memory with 0xa5.
   if (request.poison_allocator) environment["MALLOC_PERTURB_"] = "165";
   if (!gpus.empty()) {
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
     environment["CUDA_VISIBLE_DEVICES"] = visible_devices(gpus);
-    add_driver_path(environment);
+    add_driver_path(environment, worker.enclosure);
   }
   return environment;
 }

@@ -12,16 +12,16 @@
 
 #include "matrix/contract/device/gpu_facts.hpp"
 #include "matrix/contract/request.hpp"
+#include "matrix/exec/executor.hpp"
 #include "matrix/exec/ranks/meeting_point.hpp"
 
 namespace reprobench {
 
-// `of_stack` has the variables that the stack's worker needs; the knobs' variables override them and the host's limits.
+// The knobs' variables override those of the stack that `worker` is of, and the host's limits.
 // `gpus` are those that the attempt may use, in the order in which it sees them. If there are none, the variables that
 // choose among GPUs are not set.
 std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
-                                                       const std::map<std::string, std::string>& of_stack,
-                                                       const std::vector<GpuFacts>& gpus);
+                                                       const WorkerCommand& worker, const std::vector<GpuFacts>& gpus);
 
 // The variables that torchrun sets for one process of several: its rank, their number and the address of the first one.
 // Empty for a single process.

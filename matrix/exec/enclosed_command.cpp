@@ -52,6 +52,8 @@ std::vector<std::string> enclosed_command(const Enclosure& enclosure, const Encl
   add(enclosed, "--read", enclosure.readable);
   add(enclosed, "--read", paths.readable);
   add(enclosed, "--write", paths.writable);
+  add(enclosed, "--device", enclosure.gpu.devices);
+  add(enclosed, "--driver", enclosure.gpu.libraries);
   if (network_of != 0) enclosed.insert(enclosed.end(), {"--network-of", std::to_string(network_of)});
   if (enclosure.file_bytes > 0) enclosed.insert(enclosed.end(), {"--file-bytes", std::to_string(enclosure.file_bytes)});
   enclosed.emplace_back("--");

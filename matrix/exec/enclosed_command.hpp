@@ -11,6 +11,7 @@
 
 #include "matrix/contract/request.hpp"
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/host/gpu_files.hpp"
 
 namespace reprobench {
 
@@ -20,6 +21,7 @@ struct Enclosure {
   std::filesystem::path root;                   // the image, unpacked; empty: no image
   std::vector<std::filesystem::path> readable;  // for every command: the worker's folder, data
   std::int64_t file_bytes = 0;                  // that one file may have; 0: no bound
+  GpuFiles gpu = {};                            // of this host; empty: the command has no GPU
 };
 
 // Without an image: the programs and libraries of this host, read-only. Nothing else of it, no home folder and no

@@ -23,6 +23,15 @@ TEST_CASE("an enclosed command names the root, what is read, what is written, an
                                                               "--network-of", "12", "--", "/w"});
 }
 
+TEST_CASE("a command that may use the GPUs gets their nodes and the driver's libraries", "[exec]") {
+  Enclosure enclosure = kOfImage;
+  enclosure.readable.clear();
+  enclosure.gpu = {.devices = {"/dev/nvidia0", "/dev/nvidiactl"}, .libraries = {"/usr/lib/libcuda.so.1"}};
+  CHECK(enclosed_command(enclosure, {}, 0, {"/w"}) ==
+        Command{"/bin/enclosure", "--root", "/images/a", "--read", "/bin/shepherd", "--device", "/dev/nvidia0",
+                "--device", "/dev/nvidiactl", "--driver", "/usr/lib/libcuda.so.1", "--", "/w"});
+}
+
 TEST_CASE("a rank may write to its attempt and read every file that its request names", "[exec]") {
   CellRequest request;
   CHECK(paths_of_rank(request, "/run/a/rank-0").writable == Paths{"/run/a"});

@@ -39,9 +39,10 @@ RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& 
   rank.command = worker.command;
   rank.command.insert(rank.command.end(), {"run", (folder / "request.json").string()});
   rank.command.insert(rank.command.end(), worker.arguments.begin(), worker.arguments.end());
-  rank.environment = attempt_environment(request, folder, worker.environment, gpus);
+  rank.environment = attempt_environment(request, folder, worker, gpus);
   rank.environment.merge(rank_environment(request, meeting));
   rank.enclosure = worker.enclosure;
+  if (rank.enclosure && gpus.empty()) rank.enclosure->gpu = {};
   return rank;
 }
 

@@ -7,6 +7,7 @@
 #include "ci/catch.hpp"
 #include "ci/temporary.hpp"
 #include "matrix/exec/attempt_environment.hpp"
+#include "matrix/exec/enclosure/spine.hpp"
 #include "matrix/exec/sample_plan.hpp"
 
 namespace reprobench {
@@ -57,6 +58,20 @@ TEST_CASE("the shell's instruction sets reach a worker where a class of CPU is n
   CHECK(capability() == std::pair(std::string("avx2"), std::size_t{1}));
   request.knobs["cpu_isa"] = "default";
   CHECK(capability() == std::pair(std::string("default"), std::size_t{1}));
+}
+
+TEST_CASE("inside an image the driver goes with a GPU, and a cell of the CPU sees neither", "[exec]") {
+  WorkerCommand worker = kLaunchedWorker;
+  worker.enclosure.emplace().gpu = {.devices = {"/dev/nvidia0"}, .libraries = {"/usr/lib/libcuda.so.1"}};
+  CellRequest request = sample_cell("aaa", "stack-a").request;
+  const auto launched = [&](const std::vector<GpuFacts>& gpus) {
+    return launch_request(request, "/run/attempt", worker, gpus, milliseconds(1)).ranks.at(0);
+  };
+  CHECK(launched({}).enclosure->gpu == GpuFiles{});
+  CHECK_FALSE(launched({}).environment.contains("LD_LIBRARY_PATH"));
+  request.device = "sm_90";
+  CHECK(launched({numbered_gpu(7)}).enclosure->gpu == worker.enclosure->gpu);
+  CHECK(launched({numbered_gpu(7)}).environment.at("LD_LIBRARY_PATH") == kDriverPlace);
 }
 
 TEST_CASE("each rank sees its own GPU and meets the others at one port", "[exec][ranks]") {

@@ -116,7 +116,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
   options.command.insert(options.command.end(), {"predict", file.path().string()});
   options.environment = helper_environment();
   for (const auto& [name, value] : worker.environment) (*options.environment)[name] = value;
-  add_driver_path(*options.environment);
+  add_driver_path(*options.environment, worker.enclosure);
   enclose(options, worker.enclosure, {.readable = {file.path()}, .writable = {}});
   options.timeout = kTimeout;
   options.capture_bytes = kMostBytes;

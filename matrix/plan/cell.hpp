@@ -67,7 +67,8 @@ struct Cell {
   Coordinates coordinates;                       // suite, workload, stack, device, world_size and the axes' knobs
   std::optional<std::string> reference_cell_id;  // nothing: this cell is a reference, or the matrix names none
   bool required = false;
-  std::vector<Gap> gaps;  // of a required cell alone
+  bool required_if_present = false;  // only where this host has its device; not part of plan.json
+  std::vector<Gap> gaps;             // of a required cell alone
   int repeat = 1;
   int max_repeat = 0;  // where noise leaves a ratio open (evidence/planned_looks.hpp); 0: never more than `repeat`
   bool poison_last_repeat = false;

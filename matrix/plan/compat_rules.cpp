@@ -65,9 +65,12 @@ Finding system_stack_absent(const Situation& s) {
   return s.availability.problem;
 }
 
-Finding gpu_inside_image(const Situation& s) {
-  if (s.stack.source != StackSource::image || on_cpu(s)) return std::nullopt;
-  return fmt::format("{} runs inside the image {}, and no GPU is handed into an image", s.stack.name, s.stack.image);
+// NCCL takes ranks without a common /dev/shm for those of two hosts, and would talk over the network.
+Finding gpu_ranks_inside_image(const Situation& s) {
+  if (s.stack.source != StackSource::image || on_cpu(s) || s.cell.request.world_size == 1) return std::nullopt;
+  return fmt::format(
+      "{} runs inside the image {}, where each rank has memory of its own: several GPUs would not meet as on one host",
+      s.stack.name, s.stack.image);
 }
 
 Finding wheel_architecture(const Situation& s) {
@@ -359,7 +362,7 @@ constexpr CompatRule kRules[] = {
     {"no-peer", &no_peer},
     {"no-package", &no_package},
     {"device-class", &device_class_missing},
-    {"device-class", &gpu_inside_image},
+    {"world-size", &gpu_ranks_inside_image},
     {"device-count", &too_few_devices},
     {"world-size", &world_size},
     {"excluded-settings", &excluded_settings},

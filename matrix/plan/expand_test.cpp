@@ -177,6 +177,19 @@ TEST_CASE("required marks, repeats, limits and faults reach the cells they selec
   CHECK_FALSE(cells[1].request.inject);
 }
 
+TEST_CASE("a cell that one rule requires anyway does not depend on what this host has", "[plan]") {
+  const auto depends = [](const std::string& rules) {
+    const auto cells = expand_test("axes: {stack: [a], device: [cpu, sm_90]}\nrequired: " + rules + "\n");
+    CHECK(cells[0].required);
+    CHECK(cells[1].required);
+    return std::pair(cells[0].required_if_present, cells[1].required_if_present);
+  };
+  CHECK(depends("[{device: present}]") == std::pair(true, true));
+  CHECK(depends("[{device: present}, {device: cpu}]") == std::pair(false, true));
+  CHECK(depends("[{device: cpu}, {device: present}]") == std::pair(false, true));
+  CHECK(depends("[{stack: a}]") == std::pair(false, false));
+}
+
 TEST_CASE("ids depend on what a cell is and not on where it stands", "[plan]") {
   const auto two = expand_test("axes: {stack: [a, b]}\n");
   const auto reversed = expand_test("repeat: 5\ntimeout: 1m\naxes: {stack: [b, a]}\n");

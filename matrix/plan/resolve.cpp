@@ -54,6 +54,14 @@ void ask_for_what_is_judged(Cell& cell) {
   }
 }
 
+// A GPU that is there and cannot be used is there: a cell that is required of it stays without an answer.
+bool is_present(const std::string& device, const HostFacts& host) {
+  const auto wanted = DeviceClass::parse(device);
+  return !wanted->is_gpu() || std::ranges::any_of(host.gpus, [&](const GpuFacts& gpu) {
+    return DeviceClass::of_capability(gpu.compute_capability) == wanted;
+  });
+}
+
 // The data sheet of the GPU that is measured, by a probe or by products: of the host's first one of the class.
 void attach_peaks(Cell& cell, const CompatFacts& facts, const HostFacts& host) {
   if (!cell.request.workload.is_probe() && cell.request.gemm_peak_samples == 0) return;
@@ -109,6 +117,10 @@ void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const
     const StackSituation& of_stack = situations.at(planned.cell.request.stack);
     const Settings settings = settings_of(planned.cell.request.knobs);
     apply_rules({planned.cell, settings, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
+    if (planned.cell.required_if_present && !is_present(planned.cell.request.device, host)) {
+      planned.cell.required = false;
+      planned.cell.gaps.clear();
+    }
     ask_for_what_is_judged(planned.cell);
     attach_peaks(planned.cell, facts, host);
   }

@@ -317,12 +317,47 @@ TEST_CASE("matrix products are asked for where a threshold is a share of them, w
   CHECK_FALSE(resolve_one(c).cell.request.weight_change);
 }
 
-TEST_CASE("a cell for a GPU does not run inside an image, one for the CPU does", "[plan]") {
+TEST_CASE("a cell for one GPU runs inside an image that has CUDA, and ranks on several do not", "[plan]") {
   ResolveCase c;
   c.stack.image = "team/pytorch:2.9";
   c.stack.source = StackSource::image;
+  c.world_size = 2;
+  c.host.cores = 4;
   CHECK(outcome_of(c) == "runs");
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "570.124.06");
-  CHECK(outcome_of(c) == "device-class: s runs inside the image team/pytorch:2.9, and no GPU is handed into an image");
+  c.host.gpus.push_back(c.host.gpus.front());
+  CHECK(outcome_of(c) ==
+        "world-size: s runs inside the image team/pytorch:2.9, where each rank has memory of its own: several GPUs "
+        "would not meet as on one host");
+  c.world_size = 1;
+  CHECK(outcome_of(c) == "runs");
+  c.stack.components.erase("cuda");
+  CHECK(outcome_of(c) == "no-kernel-image: s has no CUDA, so no kernels for sm_90");
+}
+
+TEST_CASE("what is required of a device that is present is required where this host has it", "[plan]") {
+  const auto required = [](const std::string& device, const HostFacts& host, bool if_present = true) {
+    ResolveCase c;
+    c.device = device;
+    c.host = host;
+    Cell cell = resolve_one(c).cell;
+    cell.required = true;
+    cell.required_if_present = if_present;
+    cell.gaps = {{Dimension::throughput, "unarmed", "x"}};
+    std::vector<PlannedCell> cells = {{cell, std::nullopt, {}}};
+    resolve(cells, {{{c.stack.name, c.stack}}, {}}, shipped_facts(), host);
+    CHECK(cells.front().cell.gaps.empty() != cells.front().cell.required);
+    return cells.front().cell.required;
+  };
+  const HostFacts hopper = gpu_host(kH100, "9.0", "570.124.06");
+  CHECK(required("cpu", cpu_host()));
+  CHECK(required("sm_90", hopper));
+  CHECK_FALSE(required("sm_90", cpu_host()));
+  CHECK_FALSE(required("sm_80", hopper));
+  CHECK(required("sm_80", hopper, false));
+  // Skipped, as it cannot be used, and asked for all the same.
+  HostFacts unusable = hopper;
+  unusable.gpus.front().mig = "on";
+  CHECK(required("sm_90", unusable));
 }

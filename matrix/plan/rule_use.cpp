@@ -120,6 +120,8 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
   for (std::size_t i = 0; i < matrix_.required.size(); ++i) {
     if (!matrix_.required[i].where.matches(coordinates)) continue;
     required_[i] = true;
+    // Whether this host has its device is known to resolve().
+    cell.required_if_present = matrix_.required[i].of_present_devices && (!cell.required || cell.required_if_present);
     cell.required = true;
   }
   for (std::size_t i = 0; i < matrix_.inject.size(); ++i) {

@@ -142,6 +142,21 @@ TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]")
   }
 }
 
+TEST_CASE("required of two images are the candidate's cells on the CPU and on each GPU of the host", "[plan]") {
+  const auto devices = [](const HostFacts& host) {
+    std::set<std::string> required;
+    for (const PlannedCell& planned : plan_of("image.yaml", host)) {
+      const CellRequest& request = planned.cell.request;
+      if (planned.cell.required) required.insert(request.stack + " " + request.device);
+      if (request.device != "cpu") CHECK(request.world_size == 1);
+    }
+    return required;
+  };
+  CHECK(devices(cpu_host()) == std::set<std::string>{"candidate cpu"});
+  CHECK(devices(gpu_host("NVIDIA H200", "9.0", "570.124.06")) ==
+        std::set<std::string>{"candidate cpu", "candidate sm_90"});
+}
+
 TEST_CASE("collectives of v2.9 have two ranks on every device, armed thresholds, and a reason where no such GPU is",
           "[plan]") {
   const auto gate_of = [](const PlannedCell& planned, const std::string& metric, const std::string& of = "") {

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Cells for GPUs do not run inside an image, so what only they need is no reason against it.
+// A GPU part that cannot be used is no reason against cells of the CPU. Those of a GPU are skipped, which leaves a run
+// open that requires them.
 constexpr bool kWithoutGpu = false;
 
 // As the worker will see it: first with what the image's LD_LIBRARY_PATH adds, then with the folders found alone.

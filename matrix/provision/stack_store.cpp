@@ -7,8 +7,10 @@
 
 #include "matrix/base/contract_error.hpp"
 #include "matrix/base/regular_file.hpp"
+#include "matrix/exec/driver_path.hpp"
 #include "matrix/provision/hybrid/hybrid_stack.hpp"
 #include "matrix/provision/image_stack.hpp"
+#include "matrix/provision/library_search.hpp"
 #include "matrix/provision/lock_file.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/provision/stack_manifest.hpp"
@@ -260,10 +262,12 @@ void StackStore::remove(const InstalledStack& stack) const {
 
 std::optional<Enclosure> StackStore::enclosure(const InstalledStack& stack) const {
   if (stack.spec.source != StackSource::image) return std::nullopt;
-  return Enclosure{.program = shepherd_.parent_path() / "reprobench-enclosure",
-                   .shepherd = shepherd_,
-                   .root = stack.spec.root,
-                   .readable = {stack.worker.parent_path()}};
+  Enclosure enclosure{.program = shepherd_.parent_path() / "reprobench-enclosure",
+                      .shepherd = shepherd_,
+                      .root = stack.spec.root,
+                      .readable = {stack.worker.parent_path()}};
+  if (stack.spec.components.contains("cuda")) enclosure.gpu = gpu_files_of_host(host_library_folders("/"));
+  return enclosure;
 }
 
 std::map<std::string, std::string> StackStore::environment(const InstalledStack& stack) const {

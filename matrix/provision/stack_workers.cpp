@@ -167,12 +167,13 @@ Capability StackStore::describe(const InstalledStack& stack) const {
   }
   std::map<std::string, std::string> variables = environment(stack);
   variables.emplace("PATH", "/usr/bin:/bin");
-  add_driver_path(variables);
+  const std::optional<Enclosure> inside = enclosure(stack);
+  add_driver_path(variables, inside);
   SubprocessOptions options;
   options.command = {stack.worker.string(), "describe"};
   options.environment = variables;
   options.timeout = kDescribeTimeout;
-  enclose(options, enclosure(stack), {});
+  enclose(options, inside, {});
   const SubprocessResult result = run_subprocess(options);
   if (result.exit_code != 0) {
     throw ProvisionError(fmt::format("{}: `{} describe` failed with exit code {}{}: {}{}", stack.spec.name,

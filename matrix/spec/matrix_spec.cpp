@@ -36,12 +36,29 @@ void read_suites(MatrixSpec& matrix, const Entry& entry, Scope& scope) {
   }
 }
 
-template <std::vector<SelectionRule> MatrixSpec::*member>
+using RuleReader = SelectionRule (*)(const std::string& what, const YamlNode& item, Scope& scope);
+
+template <std::vector<SelectionRule> MatrixSpec::*member, RuleReader read>
 void read_selection_rules(MatrixSpec& matrix, const Entry& entry, Scope& scope) {
   if (!is_list_or_reported(entry.key, entry.value, "[{device: cpu}]", scope)) return;
   for (const YamlNode& item : entry.value.items) {
-    if (!item.refused) (matrix.*member).push_back({read_selection_rule(entry.key, item, scope), item.mark});
+    if (!item.refused) (matrix.*member).push_back(read(entry.key, item, scope));
   }
+}
+
+SelectionRule read_rule(const std::string& what, const YamlNode& item, Scope& scope) {
+  return {read_selection_rule(what, item, scope), item.mark};
+}
+
+// {stack: candidate, device: present}: what a host lacks cannot be required of it, and what it has can.
+SelectionRule read_required_rule(const std::string& what, const YamlNode& item, Scope& scope) {
+  const auto is_present = [](const Entry& entry) { return entry.key == "device" && entry.value.text == "present"; };
+  if (!item.is_map() || std::ranges::none_of(item.entries, is_present)) {
+    return read_rule(what, item, scope);
+  }
+  YamlNode others = item;
+  std::erase_if(others.entries, is_present);
+  return {others.entries.empty() ? Selector() : read_selection_rule(what, others, scope), item.mark, true};
 }
 
 // A matrix sets no environment: knobs do, so that the cell says what was set. The names people try first get a message
@@ -80,11 +97,11 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
     {"include", kOptional, "Further cells: maps of `suite`, `workload`, `stack`, `device`, `world_size` and knobs.",
      &read_include},
     {"exclude", kOptional, "Cells to leave out: maps of coordinates, or `where`. One that matches no cell is an error.",
-     &read_selection_rules<&MatrixSpec::exclude>},
+     &read_selection_rules<&MatrixSpec::exclude, &read_rule>},
     {"required", kOptional,
      "Cells without which the run is undecided: maps of coordinates, or `where`. Each is armed in every dimension it "
-     "is asked about, and is not its own reference.",
-     &read_selection_rules<&MatrixSpec::required>},
+     "is asked about, and is not its own reference. `device: present` in a map stands for every device of this host.",
+     &read_selection_rules<&MatrixSpec::required, &read_required_rule>},
     {"reference", kOptional,
      "Who is compared with whom: the coordinates that a cell's reference has instead of its own.", &read_reference},
     {"repeat", kOptional, "Fresh processes a cell, instead of the suites', and no more than `max_repeat`.",

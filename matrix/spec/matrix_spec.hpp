@@ -21,6 +21,7 @@ struct Axis {
 struct SelectionRule {
   Selector where;
   Mark mark;
+  bool of_present_devices = false;  // `device: present`: of a required cell whose device this host has
 };
 
 // Adds cells that have every given coordinate; the axes' cross product is not used for the others.

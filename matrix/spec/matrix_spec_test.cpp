@@ -56,6 +56,21 @@ TEST_CASE("`required` and `exclude` take a map of coordinates or a `where`", "[s
   CHECK(matrix.exclude.at(0).where.text() == "stack in (a, b) and device == sm_90");
 }
 
+TEST_CASE("`device: present` is of a required cell alone, and what stands beside it selects as ever", "[spec]") {
+  const auto rules = parse("required: [{device: present}, {stack: a, device: present}, {device: sm_90}]\n").required;
+  REQUIRE(rules.size() == 3);
+  CHECK(rules[0].of_present_devices);
+  CHECK(rules[0].where.selects_everything());
+  CHECK(rules[1].of_present_devices);
+  CHECK(rules[1].where.text() == "stack == a");
+  CHECK_FALSE(rules[2].of_present_devices);
+  for (const char* other : {"exclude: [{device: present}]\n", "required: [{device: [cpu, present]}]\n",
+                            "required: [{where: {device: present}}]\n", "required: [{stak: a, device: present}]\n"}) {
+    INFO(other);
+    CHECK_THROWS_AS(parse(other), SpecError);
+  }
+}
+
 TEST_CASE("limits of a bound are in the metric's unit, and percentages are fractions", "[spec]") {
   CHECK(bound_of("throughput.step_time", "{max: 1.5ms}").limit == Approx(1.5e6));
   CHECK(bound_of("memory.peak_rss", "{max: 2GiB}").limit == Approx(2147483648.0));

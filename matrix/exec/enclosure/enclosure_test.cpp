@@ -143,6 +143,39 @@ TEST_CASE("inside there is no capability, no way to one, no network, and no othe
   CHECK_THAT(seen.err, Contains("mount:"));
 }
 
+// /dev/tty stands for a GPU's node: a program without a terminal may open it as far as the driver, which says so.
+TEST_CASE("a device that is handed in is the host's, with all of /sys, and the driver's libraries are in their place",
+          "[exec][process]") {
+  if (!is_possible_here()) return;
+  const EnclosureScene scene;
+  Enclosure enclosure = scene.enclosure();
+  const auto seen = [&] {
+    return run_subprocess(
+        {.command = enclosed_command(enclosure, {.readable = {}, .writable = {scene.attempt()}}, 0,
+                                     {"/bin/sh", "-c",
+                                      "ls /dev /.reprobench-driver; ls -d /sys/bus /sys/class; (: </dev/tty); "
+                                      "echo x >/.reprobench-driver/new; echo x >/sys/new; "
+                                      "cat /.reprobench-driver/libcuda.so.1"}),
+         .timeout = seconds(30)});
+  };
+  fs::create_directories(scene.root() / "dev");
+  std::ofstream(scene.root() / "dev/tty") << "of the image";
+  const auto without = seen();
+  CHECK_THAT(without.out, !Contains("tty") && !Contains("/sys/class"));
+  CHECK_THAT(without.err, Contains("'/.reprobench-driver': No such file"));
+
+  const fs::path library = scene.folder.path / "libcuda.so.580.1";
+  std::ofstream(library) << "the driver\n";
+  fs::create_symlink("libcuda.so.580.1", scene.folder.path / "libcuda.so.1");
+  enclosure.gpu = {.devices = {"/dev/tty"}, .libraries = {scene.folder.path / "libcuda.so.1", library}};
+  const auto with = seen();
+  CHECK_THAT(with.out, Contains("\ntty\n") && Contains("/.reprobench-driver:\nlibcuda.so.1\nlibcuda.so.580.1\n"));
+  CHECK_THAT(with.out, Contains("/sys/class\n") && Contains("the driver\n") && !Contains("secret"));
+  CHECK_THAT(lines_with(with.err, "tty"), Contains("No such device or address"));
+  CHECK_THAT(with.err, Contains("driver/new: Read-only file system") && Contains("/sys/new:"));
+  CHECK_FALSE(fs::exists(scene.root() / ".reprobench-driver"));
+}
+
 TEST_CASE("the exit code of the command is the enclosure's, and a signal that ends it ends the enclosure",
           "[exec][process]") {
   if (!is_possible_here()) return;
@@ -217,7 +250,15 @@ TEST_CASE("what cannot be made is said in one line, and the command does not run
         "reprobench-enclosure: /nowhere: No such file or directory\n");
   CHECK(said({"--root", scene.root().string(), "--read", "/proc/self", "--", "/x"}).err ==
         "reprobench-enclosure: /proc/self lies in /proc, which is new inside\n");
+  for (const char* path : {"/etc/passwd", "/dev/../etc/passwd", "/devices"}) {
+    CHECK(said({"--root", scene.root().string(), "--device", path, "--", "/x"}).err ==
+          std::string("reprobench-enclosure: ") + path + " does not lie in /dev\n");
+  }
   if (!is_possible_here()) return;
+  CHECK(said({"--root", scene.root().string(), "--device", "/dev/nowhere", "--", "/x"}).err ==
+        "reprobench-enclosure: /dev/nowhere: No such file or directory\n");
+  CHECK(said({"--root", scene.root().string(), "--driver", "/nowhere/libcuda.so.1", "--", "/x"}).err ==
+        "reprobench-enclosure: /nowhere/libcuda.so.1: No such file or directory\n");
   const auto missing = said({"--root", scene.root().string(), "--", "/bin/true"});
   CHECK(missing.exit_code == 71);
   CHECK(missing.err == "reprobench-enclosure: cannot execute /bin/true: No such file or directory\n");

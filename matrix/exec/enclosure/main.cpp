@@ -1,13 +1,15 @@
 // reprobench-enclosure: runs a command inside the unpacked root of an image, on this host and without an engine.
 //
-//   reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] [--shm BYTES]
-//                        [--file-bytes BYTES] -- COMMAND...
+//   reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--device PATH]... [--driver LIBRARY]...
+//                        [--network-of PID] [--shm BYTES] [--file-bytes BYTES] -- COMMAND...
 //
 // COMMAND is PID 1 of a PID namespace: its end ends everything inside. `/` is the image, read-only, with a /proc, /dev,
 // /tmp of its own and of the host only the PATHs, at the same places. Without --root there is no image, so that the
 // PATHs are all that the command sees. There is no network but the loopback, which ranks of one attempt share
 // (`--network-of`: a process of this program that is the first of them), and no capability. No file grows beyond
 // --file-bytes. Descriptors and variables go through. As root no user namespace is needed; others get one.
+//
+// For a GPU there are its nodes below /dev, with all of /sys, and the driver's libraries, in kDriverPlace (spine.hpp).
 //
 // Exit status: the command's; 64 for a wrong command line, 71 with one line on stderr where the enclosure could not be
 // made. A command that a signal ended ends this program by the same.
@@ -41,7 +43,7 @@ struct Enclosing {
   std::string root;  // empty: no image
   std::vector<HostPath> of_host;
   pid_t network_of = 0;
-  std::int64_t shared_memory_bytes = std::int64_t{1} << 30;
+  NewPlaces places;
   rlim_t file_bytes = RLIM_INFINITY;
   char** command = nullptr;
 };
@@ -58,11 +60,25 @@ std::string add_path(Enclosing& enclosing, const char* path, bool is_writable) {
   return "";
 }
 
+std::string add_device(Enclosing& enclosing, const std::string& path) {
+  if (!path.starts_with("/dev/") || path.find("/..") != std::string::npos) return path + " does not lie in /dev";
+  enclosing.places.devices.push_back(path);
+  return "";
+}
+
+// Under its name on this host, whatever file a link of that name leads to.
+void add_driver_library(Enclosing& enclosing, const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  enclosing.of_host.push_back({std::string(kDriverPlace) + "/" + name, false, false, path});
+}
+
 bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
-  enum Name { root = 'r', read, write, network_of, shm, file_bytes };
+  enum Name { root = 'r', read, write, device, driver, network_of, shm, file_bytes };
   constexpr option kOptions[] = {{"root", required_argument, nullptr, root},
                                  {"read", required_argument, nullptr, read},
                                  {"write", required_argument, nullptr, write},
+                                 {"device", required_argument, nullptr, device},
+                                 {"driver", required_argument, nullptr, driver},
                                  {"network-of", required_argument, nullptr, network_of},
                                  {"shm", required_argument, nullptr, shm},
                                  {"file-bytes", required_argument, nullptr, file_bytes},
@@ -80,13 +96,18 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
       case read:
       case write:
         problem = add_path(enclosing, optarg, name == write);
-        if (!problem.empty()) end_with(problem);
+        break;
+      case device:
+        problem = add_device(enclosing, optarg);
+        break;
+      case driver:
+        add_driver_library(enclosing, optarg);
         break;
       case network_of:
         enclosing.network_of = atoi(optarg);
         break;
       case shm:
-        enclosing.shared_memory_bytes = strtoll(optarg, nullptr, 10);
+        enclosing.places.shared_memory_bytes = strtoll(optarg, nullptr, 10);
         break;
       case file_bytes:
         enclosing.file_bytes = strtoull(optarg, nullptr, 10);
@@ -94,6 +115,7 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
       default:
         return false;
     }
+    if (!problem.empty()) end_with(problem);
   }
   enclosing.command = argv + optind;
   return enclosing.root != "/" && *enclosing.command != nullptr;
@@ -102,7 +124,7 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
 // `parent_fd` ends with the process outside, whose end this one must not outlive.
 [[noreturn]] void become_command(const Enclosing& enclosing, const Spine& spine, int parent_fd) {
   const std::string root = enclosing.root.empty() ? kAnyFolder : enclosing.root;
-  std::string problem = enter_spine(root, spine, enclosing.shared_memory_bytes);
+  std::string problem = enter_spine(root, spine, enclosing.places);
   if (problem.empty()) problem = give_up_privileges();
   if (!problem.empty()) end_with(problem);
   const rlimit largest_file{enclosing.file_bytes, enclosing.file_bytes};
@@ -159,8 +181,8 @@ int main(int argc, char** argv) {
   reprobench::Enclosing enclosing;
   if (!reprobench::read_arguments(argc, argv, enclosing)) {
     fprintf(stderr,
-            "usage: reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--network-of PID] "
-            "[--shm BYTES] [--file-bytes BYTES] -- COMMAND...\n");
+            "usage: reprobench-enclosure [--root ROOT] [--read PATH]... [--write PATH]... [--device PATH]... "
+            "[--driver LIBRARY]... [--network-of PID] [--shm BYTES] [--file-bytes BYTES] -- COMMAND...\n");
     return reprobench::kUsage;
   }
   return reprobench::enclose(enclosing);

@@ -55,13 +55,32 @@ std::string bind_at(const std::string& from, const std::string& path, bool is_wr
   return restrict(path, attributes, AT_RECURSIVE);
 }
 
-std::string make_devices(std::int64_t shared_memory_bytes) {
+// A mount point below /dev, with the folders that lead to it.
+std::string make_device_point(const std::string& path, bool is_folder) {
+  for (std::size_t end = path.find('/', strlen("/dev/")); end != std::string::npos; end = path.find('/', end + 1)) {
+    if (std::string problem = make_folder(path.substr(0, end)); !problem.empty()) return problem;
+  }
+  return make_mount_point(path, is_folder);
+}
+
+// A node of the host's /dev, or a folder of nodes.
+std::string bind_device(const std::string& path) {
+  const std::string from = kHostPlace + path;
+  struct stat status {};
+  if (stat(from.c_str(), &status) != 0) return failed(path);
+  std::string problem = make_device_point(path, S_ISDIR(status.st_mode));
+  if (!problem.empty()) return problem;
+  if (mount(from.c_str(), path.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return failed("bind " + path);
+  return restrict(path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, AT_RECURSIVE);
+}
+
+std::string make_devices(const NewPlaces& places) {
   std::string problem = mount_new("tmpfs", "/dev", MS_NOSUID | MS_NOEXEC, "mode=755,size=64k");
   for (const char* name : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
-    if (problem.empty()) problem = make_mount_point(name, false);
-    const std::string from = std::string(kHostPlace) + name;
-    if (problem.empty() && mount(from.c_str(), name, nullptr, MS_BIND, nullptr) != 0) problem = failed(name);
-    if (problem.empty()) problem = restrict(name, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC, 0);
+    if (problem.empty()) problem = bind_device(name);
+  }
+  for (const std::string& device : places.devices) {
+    if (problem.empty()) problem = bind_device(device);
   }
   if (problem.empty()) problem = make_folder("/dev/shm", 01777);
   if (!problem.empty()) return problem;
@@ -72,13 +91,14 @@ std::string make_devices(std::int64_t shared_memory_bytes) {
   for (const auto& [target, path] : kLinks) {
     if (symlink(target, path) != 0) return failed(std::string("make ") + path);
   }
-  const std::string options = "mode=1777,size=" + std::to_string(shared_memory_bytes);
+  const std::string options = "mode=1777,size=" + std::to_string(places.shared_memory_bytes);
   problem = mount_new("tmpfs", "/dev/shm", kQuiet | MS_NOEXEC, options);
   return problem.empty() ? restrict("/dev", MOUNT_ATTR_RDONLY, 0) : problem;
 }
 
 // The part of the host's /sys that describes processors and memory, because programs read it to choose how to compute.
-std::string make_sys() {
+std::string make_sys(const NewPlaces& places) {
+  if (!places.devices.empty()) return bind_at(std::string(kHostPlace) + "/sys", "/sys", false);
   const std::string folder = "/sys/devices/system";
   std::string problem = mount_new("tmpfs", "/sys", kQuiet | MS_NOEXEC, "mode=755,size=64k");
   const std::string from = kHostPlace + folder;
@@ -95,19 +115,18 @@ std::string make_proc() {
   return problem.empty() ? restrict("/proc", MOUNT_ATTR_RDONLY, 0) : problem;
 }
 
-std::string make_new_place(const std::string& path, std::int64_t shared_memory_bytes) {
-  if (path == "/dev") return make_devices(shared_memory_bytes);
+std::string make_new_place(const std::string& path, const NewPlaces& places) {
+  if (path == "/dev") return make_devices(places);
   if (path == "/proc") return make_proc();
-  if (path == "/sys") return make_sys();
+  if (path == "/sys") return make_sys(places);
   return mount_new("tmpfs", path, kQuiet, "mode=1777");
 }
 
 // `host`: where a path of this host lies, links followed while it was the root.
-std::string take(const SpineStep& step, const std::string& root, const std::string& host,
-                 std::int64_t shared_memory_bytes) {
+std::string take(const SpineStep& step, const std::string& root, const std::string& host, const NewPlaces& places) {
   switch (step.act) {
     case SpineAct::mount_new:
-      return make_new_place(step.path, shared_memory_bytes);
+      return make_new_place(step.path, places);
     case SpineAct::make_folder:
       return make_folder(step.path);
     case SpineAct::make_link:
@@ -149,11 +168,12 @@ std::vector<SpineEntry> entries_of_folder(const std::string& root, const std::st
   return entries;
 }
 
-std::string enter_spine(const std::string& root, const Spine& spine, std::int64_t shared_memory_bytes) {
+std::string enter_spine(const std::string& root, const Spine& spine, const NewPlaces& places) {
   std::vector<std::string> real;  // of each step that binds a path of the host
   for (const SpineStep& step : spine.steps) {
-    real.push_back(step.act == SpineAct::bind_of_host ? real_path(step.path) : "");
-    if (step.act == SpineAct::bind_of_host && real.back().empty()) return failed(step.path);
+    const std::string& of_host = step.of_host.empty() ? step.path : step.of_host;
+    real.push_back(step.act == SpineAct::bind_of_host ? real_path(of_host) : "");
+    if (step.act == SpineAct::bind_of_host && real.back().empty()) return failed(of_host);
   }
   if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return failed("keep mounts to this process");
   // The new root needs a place for a moment only, and the image's folder is there for certain.
@@ -164,7 +184,7 @@ std::string enter_spine(const std::string& root, const Spine& spine, std::int64_
   if (chdir("/") != 0) return failed("chdir");
   umask(0);
   for (std::size_t i = 0; i < spine.steps.size(); ++i) {
-    problem = take(spine.steps[i], root, real[i], shared_memory_bytes);
+    problem = take(spine.steps[i], root, real[i], places);
     if (!problem.empty()) return problem;
   }
   umask(022);

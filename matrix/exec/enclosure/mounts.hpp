@@ -12,8 +12,16 @@ namespace reprobench {
 // The entries of a folder of an unpacked root, by their names inside.
 std::vector<SpineEntry> entries_of_folder(const std::string& root, const std::string& folder);
 
-// Makes `spine` the root of this process, so that only the paths of the host in it stay in reach. `shared_memory_bytes`
-// is the size of /dev/shm. Returns one line on what failed, or an empty text.
-std::string enter_spine(const std::string& root, const Spine& spine, std::int64_t shared_memory_bytes);
+// What of this host is in the places that no image brings along.
+struct NewPlaces {
+  std::int64_t shared_memory_bytes = std::int64_t{1} << 30;  // size of /dev/shm
+  // Below /dev: nodes, and folders of nodes. With any, /sys is the host's, since libraries find out there how devices
+  // are connected.
+  std::vector<std::string> devices = {};
+};
+
+// Makes `spine` the root of this process, so that only the paths of the host in it stay in reach. Returns one line on
+// what failed, or an empty text.
+std::string enter_spine(const std::string& root, const Spine& spine, const NewPlaces& places);
 
 }  // namespace reprobench

@@ -60,7 +60,8 @@ class SpinePlan {
            .path = host.path,
            .is_folder = host.is_folder,
            .is_writable = host.is_writable,
-           .has_mount_point = true});
+           .has_mount_point = true,
+           .of_host = host.of_host});
     }
     if (!spine_.problem.empty()) spine_.steps.clear();
     return std::move(spine_);
@@ -110,7 +111,8 @@ class SpinePlan {
     add({.act = SpineAct::bind_of_host,
          .path = host.path,
          .is_folder = host.is_folder,
-         .is_writable = host.is_writable});
+         .is_writable = host.is_writable,
+         .of_host = host.of_host});
   }
 
   void take_entry(const std::string& path, const SpineEntry& entry) {
@@ -148,12 +150,21 @@ class SpinePlan {
     for (const auto& [name, entry] : entries) {
       const std::string path = folder + "/" + name;
       if (path == kHostPlace) continue;
-      if (!is_new_place(path)) {
+      if (path == kDriverPlace) {
+        take_driver(path);
+      } else if (!is_new_place(path)) {
         take_entry(path, entry);
       } else if (bound_below(path) != nullptr) {
         descend_into_new(path);
       }
     }
+  }
+
+  // An image that has a folder of that name brings no driver along.
+  void take_driver(const std::string& path) {
+    if (bound_below(path) == nullptr) return;
+    add({.act = SpineAct::make_folder, .path = path});
+    descend_into_new(path);
   }
 
   // Takes nothing of the image there.

@@ -22,11 +22,12 @@ struct SpineEntry {
 // Entries of a folder of the image: "" is its root, "/usr" a folder there. Empty if there is no such folder.
 using EntriesOfRoot = std::function<std::vector<SpineEntry>(const std::string& folder)>;
 
-// A path of this host that has the same name inside.
+// A path of this host, which has the same name inside unless it says otherwise.
 struct HostPath {
-  std::string path;  // absolute, without `.`, `..` and a slash at its end
+  std::string path;  // inside: absolute, without `.`, `..` and a slash at its end
   bool is_folder = true;
   bool is_writable = false;
+  std::string of_host = {};  // its name on this host, if that is another
   bool operator==(const HostPath&) const = default;
 };
 
@@ -39,6 +40,7 @@ struct SpineStep {
   bool is_folder = true;
   bool is_writable = false;
   bool has_mount_point = false;  // a bound folder has it already
+  std::string of_host = {};      // as in HostPath
   bool operator==(const SpineStep&) const = default;
 };
 
@@ -49,6 +51,10 @@ struct Spine {
 
 // The spine's own place for the host's files until all is bound.
 inline constexpr const char* kHostPlace = "/.reprobench-host";
+
+// Where the libraries of this host's GPU driver lie inside. An image may keep its own libraries anywhere, so that no
+// folder of the image would do, and of the host's folder the image must not see the other libraries.
+inline constexpr const char* kDriverPlace = "/.reprobench-driver";
 
 Spine plan_spine(const EntriesOfRoot& entries_of, std::vector<HostPath> of_host);
 

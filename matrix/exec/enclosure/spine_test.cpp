@@ -42,6 +42,7 @@ std::string text_of(const Spine& spine) {
     if (!step.is_folder) text += " file";
     if (step.is_writable) text += " rw";
     if (step.has_mount_point) text += " there";
+    if (!step.of_host.empty()) text += " from " + step.of_host;
     text += "\n";
   }
   return text + spine.problem;
@@ -122,6 +123,19 @@ TEST_CASE("paths of the host are refused in places that are new inside, and wher
     CHECK_THAT(planned({{path, true, false}}).problem, Contains("is no plain absolute path"));
   }
   CHECK_THAT(planned({{std::string(kHostPlace) + "/etc", true, false}}).problem, Contains("the host itself"));
+}
+
+TEST_CASE("libraries of the driver have a place of their own, to which the image adds nothing", "[exec]") {
+  const std::string place = kDriverPlace;
+  const HostPath driver{place + "/libcuda.so.1", false, false, "/usr/lib/libcuda.so.1"};
+  const std::string bound = "folder " + place + "\nhost " + place + "/libcuda.so.1 file from /usr/lib/libcuda.so.1\n";
+  CHECK_THAT(text_of(planned({driver})), Contains(bound) && Contains("root /usr\n"));
+  const auto with_own = [&](const std::string& folder) {
+    if (folder.empty()) return std::vector<SpineEntry>{{place.substr(1), SpineKind::folder, ""}};
+    return std::vector<SpineEntry>{{"libcudart.so.12", SpineKind::file, ""}};
+  };
+  CHECK(text_of(plan_spine(with_own, {driver})) == kNew + bound);
+  CHECK(text_of(plan_spine(with_own, {})) == kNew);
 }
 
 TEST_CASE("a name that only begins as another's does not lie below it", "[exec]") {

@@ -8,6 +8,7 @@
 #include "ci/temporary.hpp"
 #include "ci/thrown.hpp"
 #include "matrix/exec/attempt_environment.hpp"
+#include "matrix/exec/enclosure/spine.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu/gpu_pool.hpp"
 #include "matrix/exec/gpu/gpu_telemetry.hpp"
@@ -452,8 +453,10 @@ TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH f
   const TemporaryVariable searched("LD_LIBRARY_PATH", "/nowhere:" + folder.path.string());
   CellRequest request;
   request.knobs = with_defaults({});
-  const auto path_of = [&](const std::vector<GpuFacts>& gpus, const std::map<std::string, std::string>& of_stack) {
-    const auto environment = attempt_environment(request, "/attempt", of_stack, gpus);
+  const auto path_of = [&](const std::vector<GpuFacts>& gpus, const std::map<std::string, std::string>& of_stack,
+                           const std::optional<Enclosure>& inside = {}) {
+    const WorkerCommand worker{.command = {}, .arguments = {}, .environment = of_stack, .enclosure = inside};
+    const auto environment = attempt_environment(request, "/attempt", worker, gpus);
     const auto found = environment.find("LD_LIBRARY_PATH");
     return found == environment.end() ? std::string("unset") : found->second;
   };
@@ -463,6 +466,13 @@ TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH f
   CHECK(path_of({GpuFacts{}}, {}) == folder.path.string());
   CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/stack/lib"}}) == "/stack/lib:" + folder.path.string());
   CHECK(path_of({}, {}) == "unset");
+  // Inside an enclosure no folder of the host is in reach but the one where the driver is handed in.
+  Enclosure enclosure;
+  CHECK(path_of({GpuFacts{}}, {}, enclosure) == "unset");
+  enclosure.gpu.libraries = {folder.path / "libcuda.so.1"};
+  CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/opt/torch/lib"}}, enclosure) ==
+        "/opt/torch/lib:" + std::string(kDriverPlace));
+  CHECK(path_of({}, {}, enclosure) == "unset");
 }
 
 // When the attempts of a run held their GPU.
