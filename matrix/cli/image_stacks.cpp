@@ -13,7 +13,10 @@
 #include "matrix/base/pending_file.hpp"
 #include "matrix/cli/image_staging.hpp"
 #include "matrix/cli/kept_image.hpp"
+#include "matrix/cli/text/install_progress.hpp"
+#include "matrix/host/detect_host.hpp"
 #include "matrix/image/unpacked_image.hpp"
+#include "matrix/provision/cuda_header_wheels.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -113,13 +116,26 @@ fs::path ImageStacks::root_of(const InspectedImage& image) {
   return fs::canonical(place / "root");
 }
 
-ImageStack ImageStacks::make_stack(const InspectedImage& image) {
+ImageStack ImageStacks::make_stack(const InspectedImage& image, const CudaHeaderSource& cuda_headers) {
   const ImageIdentity identity{image.named.name, image.digest, image.library_path};
-  ImageStack stack = find_image_stack(image.named.role, identity, root_of(image));
+  ImageStack stack = find_image_stack(image.named.role, identity, root_of(image), cuda_headers);
   PendingFile file(folder_ / (image.named.role + ".yaml"), 0644);
   file.append(stack.spec.text);
   file.publish();
   return stack;
+}
+
+CudaHeaderSource cuda_headers_of(const Project& project, const Terminal& terminal) {
+  if (detect_host().gpus.empty()) return {};
+  return [&project, &terminal](const std::string& cuda) {
+    const std::string name = "headers of CUDA " + cuda;
+    InstallProgress progress(terminal);
+    HostCudaHeaders headers =
+        host_cuda_headers(cuda, project.stacks(), project.stacks_home(), project.shepherd(),
+                          [&](const std::string& phase, double fraction) { progress.show(name, phase, fraction); });
+    progress.finish(name, "");
+    return headers;
+  };
 }
 
 void require_pair_of_images(const Plan& plan) {

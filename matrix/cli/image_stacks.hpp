@@ -47,7 +47,7 @@ class ImageStacks {
   InspectedImage inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims);
 
   // Unpacks the image unless that was done before, finds its PyTorch and writes its stack file. Throws ProvisionError.
-  ImageStack make_stack(const InspectedImage& image);
+  ImageStack make_stack(const InspectedImage& image, const CudaHeaderSource& cuda_headers = {});
 
  private:
   std::string digest_of(const std::filesystem::path& root) const;
@@ -57,6 +57,10 @@ class ImageStacks {
   std::filesystem::path folder_;
   FileDescriptor lock_;
 };
+
+// Where an image's worker gets headers of CUDA from that the image lacks. Nothing on a host without a GPU, where a
+// worker needs none. Both outlive it.
+CudaHeaderSource cuda_headers_of(const Project& project, const Terminal& terminal);
 
 // A verdict on two images needs cells of these two stacks, of which one is compared with the other, and some of the
 // cells must be required. Throws UsageError for the plan of a matrix without such cells.

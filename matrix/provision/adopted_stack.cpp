@@ -66,6 +66,9 @@ std::string image_stack_file(const std::string& name, const ImagePlace& image, c
          head_of_file(name, "image", summary, survey) +
          fmt::format("  name: {}\n  digest: {}\n  root: {}\n", quoted_scalar(image.name), quoted_scalar(image.digest),
                      quoted_scalar(image.root)) +
+         (image.host_include_dirs.empty()
+              ? ""
+              : fmt::format("  host_include_dirs: {}\n", quoted_list(image.host_include_dirs))) +
          folders_and_libraries(survey);
 }
 

@@ -14,6 +14,7 @@ std::string adopted_stack_file(const std::string& name, const TorchPlace& place,
 // The same for an image's PyTorch, with paths as its own programs see them.
 struct ImagePlace {
   std::string name, digest, root;
+  std::vector<std::string> host_include_dirs = {};  // of headers that it lacks
 };
 std::string image_stack_file(const std::string& name, const ImagePlace& image, const TorchPlace& place,
                              const EnvironmentSurvey& survey);

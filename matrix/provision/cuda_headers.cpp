@@ -29,13 +29,16 @@ constexpr std::array<CudaHeader, 6> kHeaders = {
      {"cusparse.h", "nvidia-cusparse"},
      {"cusolverDn.h", "nvidia-cusolver"}}};
 
-std::vector<CudaHeader> missing_headers(const std::vector<std::string>& folders) {
+bool is_in(const std::vector<std::string>& folders, const CudaHeader& header) {
+  return std::ranges::any_of(folders,
+                             [&](const std::string& folder) { return fs::exists(fs::path(folder) / header.file); });
+}
+
+std::vector<CudaHeader> missing_headers(const std::vector<std::string>& folders,
+                                        const std::vector<std::string>& given) {
   std::vector<CudaHeader> missing;
   for (const CudaHeader& header : kHeaders) {
-    const bool is_there = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-      return fs::exists(fs::path(folder) / header.file);
-    });
-    if (!is_there) missing.push_back(header);
+    if (std::ranges::find(given, header.file) == given.end() && !is_in(folders, header)) missing.push_back(header);
   }
   return missing;
 }
@@ -51,12 +54,22 @@ std::string version_of_headers(const std::vector<std::string>& folders) {
 
 }  // namespace
 
+std::vector<std::string> cuda_headers_in(const std::vector<std::string>& folders) {
+  std::vector<std::string> files;
+  for (const CudaHeader& header : kHeaders) {
+    if (is_in(folders, header)) files.emplace_back(header.file);
+  }
+  return files;
+}
+
 CudaHeaders find_cuda_headers(const std::string& site, const std::string& cuda,
-                              const std::vector<std::string>& toolkits) {
+                              const std::vector<std::string>& toolkits, const std::vector<std::string>& given) {
   CudaHeaders headers;
   std::vector<std::string> own;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(fs::path(site) / "nvidia", error)) {
+  const fs::path packages_of_site =
+      site.empty() ? fs::path() : fs::path(site) / "nvidia";  // never the current folder's
+  for (const auto& entry : fs::directory_iterator(packages_of_site, error)) {
     if (fs::is_directory(entry.path() / "include")) own.push_back((entry.path() / "include").string());
   }
   std::sort(own.begin(), own.end());
@@ -65,7 +78,7 @@ CudaHeaders find_cuda_headers(const std::string& site, const std::string& cuda,
     headers.remedy = "install the packages of one CUDA alone";
     return headers;
   }
-  if (missing_headers(own).empty()) {
+  if (missing_headers(own, given).empty()) {
     headers.folders = own;
     return headers;
   }
@@ -81,16 +94,16 @@ CudaHeaders find_cuda_headers(const std::string& site, const std::string& cuda,
     std::vector<std::string> all = own;
     all.push_back(include);
     if (fs::is_directory(include + "/cccl")) all.push_back(include + "/cccl");
-    if (!missing_headers(all).empty()) continue;
+    if (!missing_headers(all, given).empty()) continue;
     headers.folders = all;
     return headers;
   }
-  std::vector<std::string> files, packages;
-  for (const CudaHeader& header : missing_headers(own)) {
-    files.emplace_back(header.file);
+  std::vector<std::string> packages;
+  for (const CudaHeader& header : missing_headers(own, given)) {
+    headers.missing.emplace_back(header.file);
     packages.emplace_back(header.package);
   }
-  headers.problem = fmt::format("headers of CUDA {} are missing: {}{}", cuda, fmt::join(files, ", "), others);
+  headers.problem = fmt::format("headers of CUDA {} are missing: {}{}", cuda, fmt::join(headers.missing, ", "), others);
   headers.remedy = fmt::format("install {}, or set CUDA_HOME to a toolkit of CUDA {}", fmt::join(packages, ", "), cuda);
   return headers;
 }

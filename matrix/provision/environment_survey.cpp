@@ -51,10 +51,12 @@ bool is_numeric(std::string_view library) {
 // Reads one environment piece by piece; the order of the calls in survey_environment() counts.
 class Surveyor {
  public:
-  Surveyor(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu)
+  Surveyor(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu,
+           const std::vector<std::string>& given_headers)
       : place_(place),
         folders_(folders),
         with_gpu_(with_gpu),
+        given_headers_(given_headers),
         packages_(read_package_metadata(place.site)),
         release_(read_torch_release(place)) {
     survey_.include_dirs = {place.include, (fs::path(place.include) / "torch/csrc/api/include").string()};
@@ -256,8 +258,10 @@ class Surveyor {
 
   bool take_cuda_headers() {
     const CudaHeaders headers =
-        find_cuda_headers(place_.site, leading_numbers(release_.cuda, 2), cuda_toolkit_folders());
+        find_cuda_headers(place_.site, leading_numbers(release_.cuda, 2), cuda_toolkit_folders(), given_headers_);
     if (headers.folders.empty()) {
+      survey_.missing_cuda_headers = headers.missing;
+      survey_.cuda = leading_numbers(release_.cuda, 2);
       no_gpu(headers.problem, headers.remedy);
       return false;
     }
@@ -294,6 +298,7 @@ class Surveyor {
   TorchPlace place_;
   LoaderFolders folders_;
   bool with_gpu_;
+  std::vector<std::string> given_headers_;
   std::vector<InstalledPackage> packages_;
   TorchRelease release_;
   EnvironmentSurvey survey_;
@@ -301,8 +306,9 @@ class Surveyor {
 
 }  // namespace
 
-EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu) {
-  Surveyor surveyor(place, folders, with_gpu);
+EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu,
+                                     const std::vector<std::string>& given_headers) {
+  Surveyor surveyor(place, folders, with_gpu, given_headers);
   surveyor.check_packages();
   surveyor.check_release();
   surveyor.read_cpu_part();

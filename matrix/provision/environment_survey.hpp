@@ -21,11 +21,16 @@ struct EnvironmentSurvey {
   std::vector<FoundLibrary> loaded;               // the same, with their paths
   int cxx11_abi = 1;
   int cxx_standard = 17;
+  // Headers of CUDA without which the GPU part is no component, where nothing else is wrong with it; and its CUDA.
+  std::vector<std::string> missing_cuda_headers;
+  std::string cuda;
   std::vector<EnvironmentProblem> problems;
 };
 
-// With `with_gpu`, a problem that keeps its GPU part from being used is fatal, and not only reported.
-EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu);
+// With `with_gpu`, a problem that keeps its GPU part from being used is fatal, and not only reported. `given_headers`
+// are headers of CUDA that the worker is compiled with from elsewhere.
+EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu,
+                                     const std::vector<std::string>& given_headers = {});
 
 // SHA-256 over versions and libraries: the same environment in another place has the same identity.
 std::string identity_of(const std::map<std::string, std::string>& components,

@@ -252,6 +252,7 @@ TEST_CASE("CUDA headers come from the environment, completed by a toolkit of the
   write_file(include + "/crt/host_defines.h", "");
   write_file(include + "/cccl/nv/target", "");
   CudaHeaders headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path.string()});
+  CHECK(headers.missing == std::vector<std::string>{"crt/host_defines.h", "nv/target"});
   CHECK(headers.folders.empty());
   CHECK(headers.problem == "headers of CUDA 12.8 are missing: crt/host_defines.h, nv/target; the toolkit at " +
                                toolkit.path.string() + " is CUDA 13.0");
@@ -266,6 +267,24 @@ TEST_CASE("CUDA headers come from the environment, completed by a toolkit of the
   headers = find_cuda_headers(environment.site(), "12.8", {toolkit.path.string()});
   CHECK(headers.folders.empty());
   CHECK(headers.problem == "its CUDA headers are those of 12.6, and it was built for 12.8");
+}
+
+TEST_CASE("headers that come from elsewhere are not missing, and none come from the folder where one stands",
+          "[provision]") {
+  const FakeEnvironment environment;
+  const std::string own = (environment.nvidia() / "cuda_runtime/include").string();
+  std::filesystem::remove(environment.nvidia() / "cuda_runtime/include/nv/target");
+  CHECK(find_cuda_headers(environment.site(), "12.8", {}, {"nv/target"}).folders == std::vector<std::string>{own});
+  CHECK(find_cuda_headers(environment.site(), "12.8", {}, {"cublas_v2.h"}).missing ==
+        std::vector<std::string>{"nv/target"});
+  CHECK(cuda_headers_in({own}) == std::vector<std::string>{"cuda_runtime_api.h", "crt/host_defines.h", "cublas_v2.h",
+                                                           "cusparse.h", "cusolverDn.h"});
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(environment.site());
+  const CudaHeaders none = find_cuda_headers("", "12.8", {});
+  std::filesystem::current_path(before);
+  CHECK(none.folders.empty());
+  CHECK(none.missing.size() == 6);
 }
 
 TEST_CASE("the same environment at another place has the same identity, a changed one another", "[provision]") {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,18 @@ struct ImageStack {
   std::vector<std::string> notes;  // about its PyTorch; they do not keep it from running
 };
 
-// The only PyTorch of a root. `stack` is its name in a matrix. Throws ProvisionError if the root has none, several, or
-// one that no worker can be built for. Nothing of the root is run.
-ImageStack find_image_stack(const std::string& stack, const ImageIdentity& image, const std::filesystem::path& root);
+// Headers of one CUDA that this host has.
+struct HostCudaHeaders {
+  std::vector<std::string> folders;  // empty: none
+  std::string origin;                // for people: "the wheels nvidia-cuda-nvcc-cu12 12.8.93"
+};
+using CudaHeaderSource = std::function<HostCudaHeaders(const std::string& cuda)>;
+
+// The only PyTorch of a root. `stack` is its name in a matrix. PyTorch's wheels bring the libraries of CUDA and not all
+// of its headers; those that the root lacks are asked for by `cuda_headers`. Throws ProvisionError if the root has no
+// PyTorch, several, or one that no worker can be built for. Nothing of the root is run.
+ImageStack find_image_stack(const std::string& stack, const ImageIdentity& image, const std::filesystem::path& root,
+                            const CudaHeaderSource& cuda_headers = {});
 
 // One sentence on what has changed in the root of an image's stack since; empty if nothing has.
 std::string find_image_problem(const StackSpec& spec);

@@ -44,6 +44,47 @@ TEST_CASE("a link in a root leads to where it leads inside", "[provision]") {
   CHECK(spec.library_dirs.front() == "/opt/real/python3.12/site-packages/torch/lib");
 }
 
+// As pip leaves a PyTorch: libraries of CUDA whole, without the headers of its compiler.
+TEST_CASE("headers of CUDA that a root lacks are asked of this host, and only those", "[provision]") {
+  const TemporaryVariable no_toolkit("CUDA_HOME", "/nowhere");
+  const FakeEnvironment image;
+  const TemporaryFolder toolkit;
+  std::vector<std::string> asked;
+  const CudaHeaderSource source = [&](const std::string& cuda) {
+    asked.push_back(cuda);
+    return HostCudaHeaders{{toolkit.path.string()}, "somewhere"};
+  };
+  const auto found = [&] { return find_image_stack("candidate", kImage, image.root(), source); };
+  CHECK(found().spec.host_include_dirs.empty());
+  CHECK(asked.empty());
+
+  const std::string digest_before = StackStore("/nowhere", REPROBENCH_SOURCE_ROOT, kShepherd).find(found().spec).digest;
+  const fs::path include = image.nvidia() / "cuda_runtime/include";
+  fs::remove(include / "crt/host_defines.h");
+  fs::remove(include / "nv/target");
+  write_file(toolkit.path / "crt/host_defines.h", "");
+  const ImageStack half = found();  // this host has one of the two
+  CHECK(asked == std::vector<std::string>{"12.8"});
+  CHECK_FALSE(half.spec.components.contains("cuda"));
+  CHECK(half.spec.host_include_dirs.empty());
+  CHECK_THAT(half.notes.at(0), StartsWith("headers of CUDA 12.8 are missing: crt/host_defines.h, nv/target"));
+
+  write_file(toolkit.path / "nv/target", "");
+  const ImageStack whole = found();
+  CHECK(whole.spec.components.at("cuda") == "12.8");
+  CHECK(whole.spec.components.at("cudnn") == "9.10.2");
+  CHECK(whole.spec.host_include_dirs == std::vector<std::string>{toolkit.path.string()});
+  CHECK(whole.notes == std::vector<std::string>{"headers of CUDA that it lacks are taken from somewhere"});
+  CHECK(find_image_problem(whole.spec).empty());
+  CHECK(StackStore("/nowhere", REPROBENCH_SOURCE_ROOT, kShepherd).find(whole.spec).digest != digest_before);
+
+  asked.clear();
+  CHECK_FALSE(find_image_stack("candidate", kImage, image.root()).spec.components.contains("cuda"));
+  write_file(include / "cuda_runtime_api.h", "#define CUDART_VERSION  12060\n");
+  CHECK_THAT(found().notes.at(0), StartsWith("its CUDA headers are those of 12.6"));
+  CHECK(asked.empty());
+}
+
 TEST_CASE("a root without a PyTorch, with two, or with one for another machine is no stack", "[provision]") {
   const TemporaryFolder empty;
   CHECK_THAT(refusal(empty.path), StartsWith("team/pytorch:9.8 is no stack: inside it, no PyTorch below /:"));

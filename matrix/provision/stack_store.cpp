@@ -40,8 +40,9 @@ std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(re
 
 // The parts of an image against which a worker is built; neither its name nor anything else in it counts.
 std::string text_of_image(const StackSpec& spec) {
-  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n", spec.root, fmt::join(spec.include_dirs, ":"),
-                                 fmt::join(spec.library_dirs, ":"), spec.cxx11_abi, spec.cxx_standard);
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", spec.root, fmt::join(spec.include_dirs, ":"),
+                                 fmt::join(spec.host_include_dirs, ":"), fmt::join(spec.library_dirs, ":"),
+                                 spec.cxx11_abi, spec.cxx_standard);
   for (const auto& [name, version] : spec.components) text += fmt::format("{} {}\n", name, version);
   for (const auto& [name, identity] : spec.libraries) text += fmt::format("{} {}\n", name, identity);
   return text;

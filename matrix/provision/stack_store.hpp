@@ -9,6 +9,7 @@
 //     workers/KEY/reprobench-worker.sha256    of the program as it was built
 //     workers/KEY/predictions.json    its answers about memory so far (exec/kept_predictions.hpp); may be deleted
 //   HOME/hybrids/NAME.yaml       stack files of hybrids, whose site/ is links to files of other stacks here
+//   HOME/cuda-headers/CUDA-DIGEST/   for images that lack some (cuda_header_wheels.hpp); may be deleted
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
 //   HOME/staging/NAME-DIGEST.*/  unfinished work of an installation; left over only by a killed one, and then removed
 //                                by the next

@@ -42,7 +42,11 @@ std::vector<std::string> below_root(const StackSpec& spec, const std::vector<std
 }
 
 std::vector<std::string> include_dirs(const InstalledStack& stack) {
-  if (stack.spec.source == StackSource::image) return below_root(stack.spec, stack.spec.include_dirs);
+  if (stack.spec.source == StackSource::image) {
+    std::vector<std::string> folders = below_root(stack.spec, stack.spec.include_dirs);
+    folders.insert(folders.end(), stack.spec.host_include_dirs.begin(), stack.spec.host_include_dirs.end());
+    return folders;
+  }
   if (stack.spec.source == StackSource::system) return stack.spec.include_dirs;
   const std::filesystem::path include = stack.folder / "site" / "torch" / "include";
   std::vector<std::string> folders = {include.string(), (include / "torch" / "csrc" / "api" / "include").string()};

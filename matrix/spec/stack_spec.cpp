@@ -91,6 +91,8 @@ constexpr Field<StackSpec> kImageFields[] = {
     {"digest", kRequired, "Of its manifest; of an unpacked root over what lies in it.",
      &read_text_into<&StackSpec::image_digest>},
     {"root", kRequired, "Folder of this host where it is unpacked.", &read_text_into<&StackSpec::root>},
+    {"host_include_dirs", kOptional, "Of this host, for headers of CUDA that the image lacks.",
+     [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.host_include_dirs = read_paths(entry, scope); }},
     {"include_dirs", kRequired, "Of its headers, as seen inside.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.include_dirs = read_paths(entry, scope); }},
     {"library_dirs", kRequired, "Of its libraries, as seen inside.",

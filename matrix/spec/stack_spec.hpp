@@ -54,9 +54,10 @@ struct StackSpec {
   std::string package;          // distribution package that has it, "libtorch-dev"; empty: the stack was adopted
   std::string package_version;  // its upstream version, "1.13.1"
   // source: image
-  std::string image;         // the name that was given
-  std::string image_digest;  // of its manifest, or of the root's content
-  std::string root;          // absolute
+  std::string image;                           // the name that was given
+  std::string image_digest;                    // of its manifest, or of the root's content
+  std::string root;                            // absolute
+  std::vector<std::string> host_include_dirs;  // of this host: headers of CUDA that the image lacks
   // source: system, image
   std::vector<std::string> include_dirs;  // for an image, as its programs see them
   std::vector<std::string> library_dirs;

@@ -158,6 +158,10 @@ image:
   CHECK_FALSE(stack.is_adopted());
   CHECK(stack.image == "team/pytorch:2.9");
   CHECK(stack.image_digest == "sha256:0f");
+  CHECK(stack.host_include_dirs.empty());
+  std::string completed = image;
+  completed.insert(completed.find("  include_dirs"), "  host_include_dirs: [\"/usr/local/cuda/include\"]\n");
+  CHECK(parse_stack(completed, "s.yaml").host_include_dirs == std::vector<std::string>{"/usr/local/cuda/include"});
   CHECK(stack.root == "/store/images/0f/root");
   CHECK(stack.include_dirs == std::vector<std::string>{"/opt/venv/include"});
   CHECK(stack.library_dirs == std::vector<std::string>{"/opt/venv/lib"});

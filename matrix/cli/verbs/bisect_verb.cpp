@@ -35,7 +35,7 @@ void make_stacks(ImageStacks& images, const Project& project, const Terminal& te
     if (image.inspection.word == InspectionWord::refused) {
       throw UsageError(fmt::format("{} is not what it says, and nothing of it was run", named.name));
     }
-    stacks.push_back(images.make_stack(image));
+    stacks.push_back(images.make_stack(image, cuda_headers_of(project, terminal)));
   }
   for (const ImageStack& stack : stacks) {
     if (made_runnable(stack.spec, project, terminal)) continue;

@@ -53,9 +53,10 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
   terminal.log(fmt::format("reference {}: {}\n", reference.digest, reference.inspection.summary));
 
   // Both can be stacks before a worker is built for one.
+  const CudaHeaderSource cuda_headers = cuda_headers_of(project, terminal);
   std::vector<ImageStack> stacks;
   for (const InspectedImage* image : {&candidate, &reference}) {
-    stacks.push_back(images.make_stack(*image));
+    stacks.push_back(images.make_stack(*image, cuda_headers));
     terminal.log(fmt::format("{}: {}\n", image->named.role, stacks.back().spec.summary));
     for (const std::string& note : stacks.back().notes) terminal.log(fmt::format("  WARN {}\n", plain_line(note)));
     options.run.images.emplace(image->named.role, run_image(*image));
