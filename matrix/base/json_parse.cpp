@@ -31,6 +31,7 @@ class Builder final : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     if (is_in_passed_object()) {
       member_ = std::move(name);
+      values_ = 0;
       value_of_key_ = &member_value_;
       return true;
     }
@@ -56,6 +57,7 @@ class Builder final : public nlohmann::json_sax<json> {
   // object.
   template <class Value>
   bool put(Value&& value) {
+    if (!counts()) return false;
     place() = std::forward<Value>(value);
     pass_on();
     return true;
@@ -67,6 +69,14 @@ class Builder final : public nlohmann::json_sax<json> {
     if (!is_in_passed_object()) return;
     (*accept_)(member_, member_value_);
     member_value_ = nullptr;
+  }
+
+  // One more value of the present member.
+  bool counts() {
+    if (accept_ == nullptr || ++values_ <= kMostMemberValues) return true;
+    parsed_ = {};
+    parsed_.problem = "a member of more than " + std::to_string(kMostMemberValues) + " values";
+    return false;
   }
 
   json& place() {
@@ -81,6 +91,7 @@ class Builder final : public nlohmann::json_sax<json> {
       parsed_.problem = "nested deeper than " + std::to_string(kMostJsonDepth);
       return false;
     }
+    if (!counts()) return false;
     json& value = place();
     value = json(type);
     open_.push_back(&value);
@@ -97,6 +108,7 @@ class Builder final : public nlohmann::json_sax<json> {
   const AcceptMember* accept_;  // null: the document is built
   std::string member_;
   json member_value_;
+  std::size_t values_ = 0;   // of it so far
   std::vector<json*> open_;  // objects and arrays around the place; none moves before it is closed
   json* value_of_key_ = nullptr;
 };

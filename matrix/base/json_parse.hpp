@@ -27,7 +27,9 @@ ParsedJson parse_json(std::string_view text);
 
 // The same for an object of a million members, which never stands in memory as a whole: each member is passed on as
 // soon as it was read, and `value` stays an empty object. A key that stands twice in that object itself is passed on
-// twice; within a member it is a problem.
+// twice; within a member it is a problem. So is a member of more than kMostMemberValues values, which would stand in
+// memory after all.
+inline constexpr std::size_t kMostMemberValues = 100'000;
 using AcceptMember = std::function<void(const std::string& key, const nlohmann::json& value)>;
 ParsedJson parse_json_members(std::string_view text, const AcceptMember& accept);
 

@@ -60,6 +60,23 @@ TEST_CASE("what is no object passes nothing on, and a problem within a member is
   CHECK(said((R"({"a": )" + std::string(256, '[')).c_str()) == "nested deeper than 256 null 0");
 }
 
+TEST_CASE("#41: a member that would stand in memory after all is refused, however many small ones there are",
+          "[contract]") {
+  const auto list_of = [](std::size_t values) {
+    std::string text = "[0";
+    for (std::size_t i = 1; i < values; ++i) text += ",0";
+    return text + "]";
+  };
+  const auto problem = [](const std::string& text) {
+    return parse_json_members(text, [](const std::string&, const nlohmann::json&) {}).problem;
+  };
+  const std::string most = list_of(kMostMemberValues - 1);  // the list itself is a value too
+  CHECK(problem(R"({"a": )" + most + R"(, "b": )" + most + "}").empty());
+  const std::string said = "a member of more than 100000 values";
+  CHECK(problem(R"({"a": 1, "b": )" + list_of(kMostMemberValues) + "}") == said);
+  CHECK(problem(list_of(kMostMemberValues)) == said);
+}
+
 TEST_CASE("the first key that stands twice is named, the last value counts, and text that breaks off later is no JSON",
           "[contract]") {
   const ParsedJson parsed = parse_json(R"({"a": {"x": 1}, "b": 1, "a": {"y": 2}, "b": 3})");

@@ -14,7 +14,10 @@ namespace {
 constexpr std::uint64_t kPrefixBytes = 8;
 constexpr std::uint64_t kLongestHeaderBytes = 100'000'000;
 constexpr const char* kMetadata = "__metadata__";
-constexpr std::size_t kMostTensors = 200'000;  // a model of 10^12 parameters has 140,000
+constexpr std::size_t kMostTensors = 200'000;     // a model of 10^12 parameters has 140,000
+constexpr std::size_t kMostNameBytes = 16 << 20;  // of all tensors: 119 letters for each of 140,000
+constexpr std::size_t kMostSizesInAll = 1'000'000;
+constexpr std::size_t kMostSizes = 64;  // of one tensor, as LibTorch's own iterators
 
 constexpr std::array kDtypes = {
     SafetensorsDtype{"BOOL", "bool", 1},
@@ -60,11 +63,16 @@ class HeaderParser {
     find_text();
     check_text();
     SafetensorsHeader header;
+    std::size_t sizes = 0;
     parse_json_members(text_, [&](const std::string& name, const nlohmann::json& value) {
       if (name == kMetadata) {
         header.metadata = metadata(value);
       } else {
         header.tensors.push_back(entry(name, value));
+        sizes += header.tensors.back().shape.size();
+        if (sizes > kMostSizesInAll) {
+          fail(kPrefixBytes, "the shapes in the header list more than " + std::to_string(kMostSizesInAll) + " sizes");
+        }
       }
     });
     std::ranges::sort(header.tensors, {}, &SafetensorsEntry::name);
@@ -93,10 +101,14 @@ class HeaderParser {
   void check_text() const {
     std::vector<std::string> names;
     std::size_t tensors = 0;
+    std::size_t name_bytes = 0;
     ParsedJson parsed = parse_json_members(text_, [&](const std::string& name, const nlohmann::json&) {
       tensors += name == kMetadata ? 0 : 1;
       if (tensors > kMostTensors)
         fail(kPrefixBytes, "the header names more than " + std::to_string(kMostTensors) + " tensors");
+      name_bytes += name.size();
+      if (name_bytes > kMostNameBytes)
+        fail(kPrefixBytes, "the names in the header take more than " + std::to_string(kMostNameBytes) + " bytes");
       names.push_back(name);
     });
     std::ranges::sort(names);
@@ -138,6 +150,7 @@ class HeaderParser {
     result.dtype = dtype.get<std::string>();
     const nlohmann::json& shape = field(name, value, "shape");
     if (!shape.is_array()) fail_at(name, "`shape` is not a list");
+    if (shape.size() > kMostSizes) fail_at(name, "`shape` lists more than " + std::to_string(kMostSizes) + " sizes");
     for (const nlohmann::json& size : shape) {
       if (!size.is_number_unsigned() || size.get<std::uint64_t>() > INT64_MAX) {
         fail_at(name, "`shape` holds " + size.dump() + ", not a size");

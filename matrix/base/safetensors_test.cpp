@@ -154,6 +154,31 @@ TEST_CASE("a header of more tensors than any model has is refused before one is 
         "w.safetensors: byte 8: the header names more than 200000 tensors");
 }
 
+TEST_CASE("#41: a header that would take many times its bytes in memory is refused", "[contract]") {
+  const auto tensor = [](const std::string& name, std::size_t sizes) {
+    std::string shape = "0";
+    for (std::size_t i = 1; i < sizes; ++i) shape += ",0";
+    return "\"" + name + R"(":{"dtype":"F32","data_offsets":[0,0],"shape":[)" + shape + "]}";
+  };
+  CHECK(problem_of(file_with("{" + tensor("a", 64) + "}", 0)) == "nothing was thrown");
+  CHECK_THAT(problem_of(file_with("{" + tensor("a", 65) + "}", 0)),
+             Catch::Contains("tensor `a`: `shape` lists more than 64 sizes"));
+  std::string many = tensor("0", 64);
+  for (int i = 1; i < 15'625; ++i) many += "," + tensor(std::to_string(i), 64);
+  CHECK(problem_of(file_with("{" + many + "}", 0)) == "nothing was thrown");
+  CHECK(problem_of(file_with("{" + many + "," + tensor("one more", 1) + "}", 0)) ==
+        "w.safetensors: byte 8: the shapes in the header list more than 1000000 sizes");
+  const std::string half(8 << 20, 'a');
+  CHECK(problem_of(file_with("{" + tensor(half, 1) + "," + tensor(std::string(8 << 20, 'b'), 1) + "}", 0)) ==
+        "nothing was thrown");
+  CHECK(problem_of(file_with("{" + tensor(half + "a", 1) + "," + tensor(std::string(8 << 20, 'b'), 1) + "}", 0)) ==
+        "w.safetensors: byte 8: the names in the header take more than 16777216 bytes");
+  std::string pairs = R"("0":"")";
+  for (int i = 1; i < 100'000; ++i) pairs += ",\"" + std::to_string(i) + "\":\"\"";
+  CHECK(problem_of(file_with(R"({"__metadata__":{)" + pairs + "}}", 0)) ==
+        "w.safetensors: byte 8: the header holds a member of more than 100000 values");
+}
+
 TEST_CASE("each broken header is refused with one sentence", "[contract]") {
   const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
   CHECK(problem_of(file_with("{" + a + "}", 8)) == "nothing was thrown");

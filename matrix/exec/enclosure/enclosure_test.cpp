@@ -125,6 +125,12 @@ TEST_CASE("#41: no file grows beyond its bound inside", "[exec][process]") {
   CHECK(fs::file_size(scene.attempt() / "large") == 500'000);
 }
 
+TEST_CASE("#41: what is written to memory inside is bounded", "[exec][process]") {
+  if (!is_possible_here()) return;
+  const auto sizes = EnclosureScene().run("df -B1 --output=size /tmp /dev/shm | tail -n 2 | tr -d ' '");
+  CHECK(sizes.out == "1073741824\n1073741824\n");
+}
+
 TEST_CASE("inside there is no capability, no way to one, no network, and no other process", "[exec][process]") {
   if (!is_possible_here()) return;
   const EnclosureScene scene;

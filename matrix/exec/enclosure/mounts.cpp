@@ -119,7 +119,7 @@ std::string make_new_place(const std::string& path, const NewPlaces& places) {
   if (path == "/dev") return make_devices(places);
   if (path == "/proc") return make_proc();
   if (path == "/sys") return make_sys(places);
-  return mount_new("tmpfs", path, kQuiet, "mode=1777");
+  return mount_new("tmpfs", path, kQuiet, "mode=1777,size=" + std::to_string(places.shared_memory_bytes));
 }
 
 // `host`: where a path of this host lies, links followed while it was the root.

@@ -14,7 +14,7 @@ std::vector<SpineEntry> entries_of_folder(const std::string& root, const std::st
 
 // What of this host is in the places that no image brings along.
 struct NewPlaces {
-  std::int64_t shared_memory_bytes = std::int64_t{1} << 30;  // size of /dev/shm
+  std::int64_t shared_memory_bytes = std::int64_t{1} << 30;  // of /dev/shm, and as much of /tmp: both are memory
   // Below /dev: nodes, and folders of nodes. With any, /sys is the host's, since libraries find out there how devices
   // are connected.
   std::vector<std::string> devices = {};
