@@ -14,7 +14,6 @@
 #include "matrix/cli/image_staging.hpp"
 #include "matrix/cli/kept_image.hpp"
 #include "matrix/cli/text/install_progress.hpp"
-#include "matrix/host/detect_host.hpp"
 #include "matrix/image/unpacked_image.hpp"
 #include "matrix/provision/cuda_header_wheels.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -126,7 +125,6 @@ ImageStack ImageStacks::make_stack(const InspectedImage& image, const CudaHeader
 }
 
 CudaHeaderSource cuda_headers_of(const Project& project, const Terminal& terminal) {
-  if (detect_host().gpus.empty()) return {};
   return [&project, &terminal](const std::string& cuda) {
     const std::string name = "headers of CUDA " + cuda;
     InstallProgress progress(terminal);

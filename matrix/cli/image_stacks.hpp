@@ -58,8 +58,7 @@ class ImageStacks {
   FileDescriptor lock_;
 };
 
-// Where an image's worker gets headers of CUDA from that the image lacks. Nothing on a host without a GPU, where a
-// worker needs none. Both outlive it.
+// Where a worker with a part for GPUs gets headers of CUDA from that its image lacks. Both outlive it.
 CudaHeaderSource cuda_headers_of(const Project& project, const Terminal& terminal);
 
 // A verdict on two images needs cells of these two stacks, of which one is compared with the other, and some of the

@@ -6,9 +6,9 @@
 
 namespace reprobench {
 
-// Builds its worker unless there is one, with a part for GPUs where this host has any, and asks inside the image which
-// libraries that loads. False if they are not
-// those that the image declares. Throws ProvisionError.
-bool made_runnable(const StackSpec& spec, const Project& project, const Terminal& terminal);
+// Builds its worker unless there is one, and asks inside the image which libraries that loads. False if they are not
+// those that the image declares. `with_gpu`: the worker has its part for GPUs, if the image has CUDA. Throws
+// ProvisionError.
+bool made_runnable(const StackSpec& spec, const Project& project, const Terminal& terminal, bool with_gpu);
 
 }  // namespace reprobench

@@ -128,6 +128,7 @@ void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Projec
     worker.kept_answers.clear();
     if (worker.enclosure) {
       worker.enclosure->file_bytes = kUntrustedDisk.attempt_bytes;
+      worker.enclosure->gpu = {};  // no cell of a GPU runs, and no question needs one
       continue;
     }
     worker.enclosure = host_enclosure(project.shepherd());

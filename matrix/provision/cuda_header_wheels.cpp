@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/base/regular_file.hpp"
 #include "matrix/provision/cuda_headers.hpp"
 #include "matrix/provision/library_name.hpp"
 #include "matrix/provision/lock_file.hpp"
@@ -21,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kLargestLockBytes = 1 << 20;
 constexpr std::size_t kDigestDigits = 12;
 
 // What PyTorch's own wheels do not ask for, or not in every release: the compiler's headers and those of C++. A wheel
@@ -34,14 +32,21 @@ struct HeaderWheels {
   std::string python;
 };
 
+// A lock that cannot be read is no reason to stop: another stack may be locked for the same CUDA.
+std::vector<LockedWheel> lock_of(const StackSpec& stack) {
+  try {
+    return read_lock(stack);
+  } catch (const SpecError&) {
+    return {};
+  }
+}
+
 // Of the first stack, by its name, that was locked for `cuda`.
 HeaderWheels header_wheels(const std::string& cuda, const std::map<std::string, StackSpec>& stacks) {
   for (const auto& [name, stack] : stacks) {
     const auto of_stack = stack.components.find("cuda");
     if (stack.source != StackSource::wheel || of_stack == stack.components.end() || of_stack->second != cuda) continue;
-    const FileText lock = read_regular_file(stack.lock_path, kLargestLockBytes);
-    if (!lock.problem.empty()) continue;
-    HeaderWheels found{parse_lock(lock.text, stack.lock_path), stack.python};
+    HeaderWheels found{lock_of(stack), stack.python};
     std::erase_if(found.wheels,
                   [](const LockedWheel& wheel) { return !begins_with_one_of(wheel.distribution, kHeaderWheels); });
     if (!found.wheels.empty()) return found;

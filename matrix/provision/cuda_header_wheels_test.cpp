@@ -33,6 +33,7 @@ class HeaderScene {
                              [&](const std::string& phase, double) { said += phase + "\n"; });
   }
 
+  const StackSpec& stack() const { return stack_; }
   fs::path home() const { return folder_.path / "home"; }
   fs::path index() const { return folder_.path / "index"; }
   std::string said;
@@ -81,6 +82,18 @@ TEST_CASE("without a stack for that CUDA, or without its wheels, there are no he
   CHECK(scene.headers().folders.empty());
   CHECK_THAT(scene.said, Contains("headers of CUDA 98.7 cannot be fetched: "));
   CHECK_FALSE(fs::exists(scene.home() / "cuda-headers"));
+}
+
+TEST_CASE("a damaged lock of another stack for that CUDA does not stop the search", "[provision][process]") {
+  HeaderScene scene;
+  StackSpec damaged = scene.stack();
+  damaged.lock_path = (scene.home().parent_path() / "damaged.lock").string();
+  write_file(damaged.lock_path, "nvidia-cuda-nvcc-cu98==98.7.1\n");
+  StackSpec gone = damaged;
+  gone.lock_path += ".gone";
+  const auto headers = host_cuda_headers("98.7", {{"a", damaged}, {"b", gone}, {"stack", scene.stack()}}, scene.home(),
+                                         kShepherd, [](const std::string&, double) {});
+  CHECK(headers.folders.size() == 2);
 }
 
 TEST_CASE("a toolkit of this host is taken before any wheel", "[provision]") {

@@ -50,6 +50,11 @@ std::string survey_told(const RootQuestion& asked) {
                          {"notes", nlohmann::json::array()},
                          {"cuda", found.cuda},
                          {"missing_headers", found.missing_cuda_headers}};
+  for (const std::string& folder : found.library_dirs) {
+    // The worker's own DT_RPATH, which holds these folders, comes before every variable.
+    if (!fs::exists(fs::path(folder) / "libcuda.so.1")) continue;
+    told["notes"].push_back(fmt::format("its own libcuda.so.1 in {} is used instead of the host's driver", folder));
+  }
   for (const EnvironmentProblem& problem : found.problems) {
     told[problem.is_fatal ? "fatal" : "notes"].push_back(problem.text);
   }

@@ -85,6 +85,16 @@ TEST_CASE("headers of CUDA that a root lacks are asked of this host, and only th
   CHECK(asked.empty());
 }
 
+TEST_CASE("a driver of its own among the libraries of PyTorch is said, since it would be used", "[provision]") {
+  const FakeEnvironment image;
+  CHECK(find_image_stack("candidate", kImage, image.root()).notes.empty());
+  link_library(image.nvidia() / "cuda_runtime/lib/libcuda.so.1", {"libcuda.so.1"});
+  CHECK(
+      find_image_stack("candidate", kImage, image.root()).notes ==
+      std::vector<std::string>{"its own libcuda.so.1 in /lib/python3.12/site-packages/nvidia/cuda_runtime/lib is used "
+                               "instead of the host's driver"});
+}
+
 TEST_CASE("a root without a PyTorch, with two, or with one for another machine is no stack", "[provision]") {
   const TemporaryFolder empty;
   CHECK_THAT(refusal(empty.path), StartsWith("team/pytorch:9.8 is no stack: inside it, no PyTorch below /:"));

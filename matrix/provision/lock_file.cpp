@@ -7,9 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/regular_file.hpp"
+#include "matrix/spec/checkout.hpp"
+
 namespace reprobench {
 namespace {
 
+constexpr std::int64_t kLargestLockBytes = 1 << 20;  // a line a wheel
 constexpr const char* kDamagedLock = "RB079";
 constexpr const char* kLineForm = "a line reads NAME==VERSION --hash=sha256:<64 hex>  # FILE.whl SIZE bytes";
 
@@ -117,5 +121,16 @@ std::vector<LockedWheel> select_wheels(const std::vector<LockedWheel>& lock,
 std::string requirement_line(const LockedWheel& wheel) {
   return fmt::format("{}=={} --hash=sha256:{}", wheel.distribution, wheel.version, wheel.sha256);
 }
+
+std::string read_lock_text(const StackSpec& spec) {
+  if (spec.source != StackSource::wheel) return "";
+  FileText lock{"", leads_out(spec.lock_path)};
+  if (lock.problem.empty()) lock = read_regular_file(spec.lock_path, kLargestLockBytes);
+  if (lock.problem.empty()) return std::move(lock.text);
+  throw SpecError({{spec.mark, "RB027", fmt::format("lock {} cannot be read: {}", spec.lock_path, lock.problem),
+                    "write it with ci/lock_stack.sh"}});
+}
+
+std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(read_lock_text(spec), spec.lock_path); }
 
 }  // namespace reprobench

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "matrix/spec/spec_error.hpp"
+#include "matrix/spec/stack_spec.hpp"
 
 namespace reprobench {
 
@@ -24,6 +25,11 @@ struct LockedWheel {
 
 // Throws SpecError with every damaged line (RB079).
 std::vector<LockedWheel> parse_lock(const std::string& text, const std::string& file);
+
+// The lock of a stack of wheels; empty for another stack. Throws SpecError (RB027) if it cannot be read, or is a link
+// that leads out of the checkout, and read_lock() also if it is damaged.
+std::string read_lock_text(const StackSpec& spec);
+std::vector<LockedWheel> read_lock(const StackSpec& spec);
 
 // The wheels of `lock` that `distributions` names, in the lock's order. Throws SpecError at `mark` (RB079) if the lock
 // lacks one of them.

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "matrix/base/contract_error.hpp"
-#include "matrix/base/regular_file.hpp"
 #include "matrix/exec/driver_path.hpp"
 #include "matrix/provision/hybrid/hybrid_stack.hpp"
 #include "matrix/provision/image_stack.hpp"
@@ -18,25 +17,12 @@
 #include "matrix/provision/system_stack.hpp"
 #include "matrix/provision/wheel_fetch.hpp"
 #include "matrix/provision/wheel_unpack.hpp"
-#include "matrix/spec/checkout.hpp"
 
 namespace reprobench {
 namespace {
 
 constexpr std::size_t kDigestDigits = 12;
-constexpr std::int64_t kLargestLockBytes = 1 << 20;  // a line a wheel
-constexpr std::string_view kHashed = "sha256:";      // of a library of an adopted stack that has no build id
-
-std::string read_lock_text(const StackSpec& spec) {
-  if (spec.source != StackSource::wheel) return "";
-  FileText lock{"", leads_out(spec.lock_path)};
-  if (lock.problem.empty()) lock = read_regular_file(spec.lock_path, kLargestLockBytes);
-  if (lock.problem.empty()) return std::move(lock.text);
-  throw SpecError({{spec.mark, "RB027", fmt::format("lock {} cannot be read: {}", spec.lock_path, lock.problem),
-                    "write it with ci/lock_stack.sh"}});
-}
-
-std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(read_lock_text(spec), spec.lock_path); }
+constexpr std::string_view kHashed = "sha256:";  // of a library of an adopted stack that has no build id
 
 // The parts of an image against which a worker is built; neither its name nor anything else in it counts.
 std::string text_of_image(const StackSpec& spec) {

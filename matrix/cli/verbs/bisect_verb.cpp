@@ -13,6 +13,7 @@
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/selection.hpp"
 #include "matrix/cli/verbs/verb.hpp"
+#include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
 namespace {
@@ -27,6 +28,8 @@ bool is_image(const std::string& name, const Project& project) {
 // Images are the stacks `good` and `bad` of the store, as those of `qualify` are `candidate` and `reference`, with a
 // worker each.
 void make_stacks(ImageStacks& images, const Project& project, const Terminal& terminal, BisectOptions& options) {
+  const bool with_gpu = !detect_host().gpus.empty();
+  const CudaHeaderSource cuda_headers = with_gpu ? cuda_headers_of(project, terminal) : CudaHeaderSource();
   std::vector<ImageStack> stacks;
   for (const NamedImage& named :
        {NamedImage{"good", options.given_good, ""}, NamedImage{"bad", options.given_bad, ""}}) {
@@ -35,10 +38,10 @@ void make_stacks(ImageStacks& images, const Project& project, const Terminal& te
     if (image.inspection.word == InspectionWord::refused) {
       throw UsageError(fmt::format("{} is not what it says, and nothing of it was run", named.name));
     }
-    stacks.push_back(images.make_stack(image, cuda_headers_of(project, terminal)));
+    stacks.push_back(images.make_stack(image, cuda_headers));
   }
   for (const ImageStack& stack : stacks) {
-    if (made_runnable(stack.spec, project, terminal)) continue;
+    if (made_runnable(stack.spec, project, terminal, with_gpu)) continue;
     throw UsageError(stack.spec.name + " does not load what it declares, and nothing was run");
   }
   options.good = "good";

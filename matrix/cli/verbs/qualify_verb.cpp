@@ -11,6 +11,7 @@
 #include "matrix/cli/text/inspection_text.hpp"
 #include "matrix/cli/verbs/run_options.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/host/detect_host.hpp"
 #include "matrix/provision/sha256.hpp"
 
 namespace reprobench {
@@ -53,7 +54,8 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
   terminal.log(fmt::format("reference {}: {}\n", reference.digest, reference.inspection.summary));
 
   // Both can be stacks before a worker is built for one.
-  const CudaHeaderSource cuda_headers = cuda_headers_of(project, terminal);
+  const bool with_gpu = !detect_host().gpus.empty();
+  const CudaHeaderSource cuda_headers = with_gpu ? cuda_headers_of(project, terminal) : CudaHeaderSource();
   std::vector<ImageStack> stacks;
   for (const InspectedImage* image : {&candidate, &reference}) {
     stacks.push_back(images.make_stack(*image, cuda_headers));
@@ -62,7 +64,7 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
     options.run.images.emplace(image->named.role, run_image(*image));
   }
   for (const ImageStack& stack : stacks) {
-    if (made_runnable(stack.spec, project, terminal)) continue;
+    if (made_runnable(stack.spec, project, terminal, with_gpu)) continue;
     terminal.error(fmt::format("{} does not load what it declares, and nothing was run\n", stack.spec.name));
     return stack.spec.name == "candidate" ? ExitCode::failed : ExitCode::undecided;
   }

@@ -7,8 +7,6 @@
 #include "ci/catch.hpp"
 #include "ci/temporary.hpp"
 #include "ci/thrown.hpp"
-#include "matrix/exec/attempt_environment.hpp"
-#include "matrix/exec/enclosure/spine.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu/gpu_pool.hpp"
 #include "matrix/exec/gpu/gpu_telemetry.hpp"
@@ -446,33 +444,6 @@ TEST_CASE("a GPU's lock that cannot be written is the store's failure, with what
   const std::string said = message_of<StoreError>([&] { pool.try_lease("sm_90", 1, true); });
   CHECK(says(said, "reprobench-GPU-a.lock: a GPU cannot be locked"));
   CHECK(says(said, "REPROBENCH_LOCK_DIR"));
-}
-
-TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH finds", "[exec][gpu]") {
-  const TemporaryFolder folder;
-  const TemporaryVariable searched("LD_LIBRARY_PATH", "/nowhere:" + folder.path.string());
-  CellRequest request;
-  request.knobs = with_defaults({});
-  const auto path_of = [&](const std::vector<GpuFacts>& gpus, const std::map<std::string, std::string>& of_stack,
-                           const std::optional<Enclosure>& inside = {}) {
-    const WorkerCommand worker{.command = {}, .arguments = {}, .environment = of_stack, .enclosure = inside};
-    const auto environment = attempt_environment(request, "/attempt", worker, gpus);
-    const auto found = environment.find("LD_LIBRARY_PATH");
-    return found == environment.end() ? std::string("unset") : found->second;
-  };
-  CHECK(path_of({GpuFacts{}}, {}) == "unset");
-  std::ofstream(folder.path / "libcuda.so.1") << "\x7f"
-                                                 "ELF\x02";
-  CHECK(path_of({GpuFacts{}}, {}) == folder.path.string());
-  CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/stack/lib"}}) == "/stack/lib:" + folder.path.string());
-  CHECK(path_of({}, {}) == "unset");
-  // Inside an enclosure no folder of the host is in reach but the one where the driver is handed in.
-  Enclosure enclosure;
-  CHECK(path_of({GpuFacts{}}, {}, enclosure) == "unset");
-  enclosure.gpu.libraries = {folder.path / "libcuda.so.1"};
-  CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/opt/torch/lib"}}, enclosure) ==
-        "/opt/torch/lib:" + std::string(kDriverPlace));
-  CHECK(path_of({}, {}, enclosure) == "unset");
 }
 
 // When the attempts of a run held their GPU.
