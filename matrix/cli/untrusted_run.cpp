@@ -8,15 +8,12 @@
 #include <unistd.h>
 
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/spec/checkout.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t kMostCells = 1'000;
-constexpr int kMostRepeatsOfCell = 100;
-constexpr std::chrono::hours kLongest{1};
 
 // Why what lies there may be another's work; empty if it may not.
 std::string not_own(const fs::path& path) {
@@ -62,31 +59,55 @@ void require_own_folders_above(const Project& project) {
   }
 }
 
+std::int64_t whole_seconds(std::chrono::milliseconds time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
+void require_allowed(const Cell& cell, const UntrustedPolicy& policy) {
+  const auto refuse = [&](const std::string& why) { throw UsageError("--untrusted: " + cell.slug + " " + why); };
+  const CellRequest& request = cell.request;
+  if (request.device != "cpu") refuse("needs a GPU, and none is handed to such a worker; choose with --device cpu");
+  if (!policy.stacks.empty() && !policy.stacks.contains(request.stack)) {
+    refuse(fmt::format("runs on {}, which is none of the policy's stacks", request.stack));
+  }
+  if (!policy.workloads.empty() && !policy.workloads.contains(request.workload.name())) {
+    refuse(fmt::format("runs {}, which is none of the policy's workloads", request.workload.name()));
+  }
+  if (cell.limits.total > policy.attempt) {
+    refuse(fmt::format("may take {} s an attempt, and at most {} s are allowed", whole_seconds(cell.limits.total),
+                       whole_seconds(policy.attempt)));
+  }
+  if (const int most = std::max(cell.repeat, cell.max_repeat); most > policy.repeats) {
+    refuse(fmt::format("asks for up to {} repeats, and at most {} are allowed", most, policy.repeats));
+  }
+}
+
 }  // namespace
 
-void require_modest(const Plan& plan) {
-  std::size_t cells = 0;
+UntrustedPolicy untrusted_policy(const std::string& file, const std::string& matrix) {
+  if (file.empty()) return {};
+  std::error_code error;
+  const fs::path checkout = fs::weakly_canonical(checkout_of(matrix), error);
+  const std::vector<fs::path> above = folder_and_above(file);
+  if (std::ranges::find(above, checkout) != above.end()) {
+    throw UsageError(fmt::format("--policy: {} lies in {}, with the matrix: whoever wrote that may have written this",
+                                 file, checkout.string()));
+  }
+  UntrustedPolicy policy = load_policy(file);
+  if (const std::string problem = not_own(file); !problem.empty()) throw UsageError("--policy: " + problem);
+  return policy;
+}
+
+void require_modest(const Plan& plan, const UntrustedPolicy& policy) {
+  int cells = 0;
   for (const PlannedCell& planned : plan.cells) {
     if (planned.skip) continue;
     ++cells;
-    const Cell& cell = planned.cell;
-    if (cell.request.device != "cpu") {
-      throw UsageError(fmt::format(
-          "--untrusted: {} needs a GPU, and none is handed to such a worker; choose with --device cpu", cell.slug));
-    }
-    if (cell.limits.total > kLongest) {
-      throw UsageError(fmt::format("--untrusted: {} may take {} s an attempt, and at most {} s are allowed", cell.slug,
-                                   std::chrono::duration_cast<std::chrono::seconds>(cell.limits.total).count(),
-                                   std::chrono::duration_cast<std::chrono::seconds>(kLongest).count()));
-    }
-    if (const int most = std::max(cell.repeat, cell.max_repeat); most > kMostRepeatsOfCell) {
-      throw UsageError(fmt::format("--untrusted: {} asks for up to {} repeats, and at most {} are allowed", cell.slug,
-                                   most, kMostRepeatsOfCell));
-    }
+    require_allowed(planned.cell, policy);
   }
-  if (cells > kMostCells) {
+  if (cells > policy.cells) {
     throw UsageError(fmt::format("--untrusted: {} cells are to run, and at most {} are allowed; choose with --filter",
-                                 cells, kMostCells));
+                                 cells, policy.cells));
   }
 }
 
@@ -110,7 +131,7 @@ void require_own_stacks(const std::set<std::string>& stacks, const Project& proj
 void require_free_disk(const Project& project) {
   std::error_code error;
   fs::create_directories(project.store(), error);  // a run would make it in a moment
-  const std::string problem = over_disk_bound(project.store(), {0, kUntrustedDisk.free_bytes});
+  const std::string problem = over_disk_bound(project.store(), {0, untrusted_disk({}).free_bytes});
   if (!problem.empty()) throw UsageError(fmt::format("--untrusted: {}: {}", project.store().string(), problem));
 }
 
@@ -122,17 +143,18 @@ void require_enclosure(const Project& project) {
       fmt::format("--untrusted: workers cannot be kept apart on this host: {}{}", tried.err, tried.launch_error));
 }
 
-void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project) {
+void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project,
+                     const UntrustedPolicy& policy) {
   const StackFiles files = project.stack_files();
   for (auto& [name, worker] : workers) {
     worker.kept_answers.clear();
     if (worker.enclosure) {
-      worker.enclosure->file_bytes = kUntrustedDisk.attempt_bytes;
+      worker.enclosure->file_bytes = policy.attempt_disk_bytes;
       worker.enclosure->gpu = {};  // no cell of a GPU runs, and no question needs one
       continue;
     }
     worker.enclosure = host_enclosure(project.shepherd());
-    worker.enclosure->file_bytes = kUntrustedDisk.attempt_bytes;
+    worker.enclosure->file_bytes = policy.attempt_disk_bytes;
     std::vector<fs::path>& readable = worker.enclosure->readable;
     const auto add = [&](const fs::path& path) {
       if (fs::exists(path)) readable.push_back(path);

@@ -10,15 +10,21 @@
 #include "matrix/cli/project.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/plan/plan.hpp"
+#include "matrix/spec/policy_spec.hpp"
 
 namespace reprobench {
 
-// What one matrix may ask of the host. Throws UsageError for a plan that asks for more, or for a GPU, which no
-// enclosure hands in.
-void require_modest(const Plan& plan);
+// The policy of that file; the defaults if no file is named. Throws UsageError if it lies in the checkout of the
+// matrix, whose author could change it, or if another user may write to it. Throws SpecError for what it says.
+UntrustedPolicy untrusted_policy(const std::string& file, const std::string& matrix);
 
-// What an attempt of such a run may take of the disk, and what it leaves to others.
-inline constexpr DiskBound kUntrustedDisk{.attempt_bytes = std::int64_t{1} << 30, .free_bytes = std::int64_t{2} << 30};
+// Throws UsageError for a plan that asks for more than the policy allows, or for a GPU, which no enclosure hands in.
+void require_modest(const Plan& plan, const UntrustedPolicy& policy);
+
+// What an attempt may take of the disk, and what it leaves to others.
+inline DiskBound untrusted_disk(const UntrustedPolicy& policy) {
+  return {.attempt_bytes = policy.attempt_disk_bytes, .free_bytes = std::int64_t{2} << 30};
+}
 
 // Throws UsageError if less than that is left on the disk of the store.
 void require_free_disk(const Project& project);
@@ -32,6 +38,7 @@ void require_enclosure(const Project& project);
 
 // Encloses the workers that are not inside an image already, and bounds the size of their files. Their answers about
 // memory are kept nowhere, because that would be beside the stack.
-void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project);
+void enclose_workers(std::map<std::string, WorkerCommand>& workers, const Project& project,
+                     const UntrustedPolicy& policy);
 
 }  // namespace reprobench

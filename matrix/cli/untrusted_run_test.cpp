@@ -113,6 +113,8 @@ TEST_CASE("#41: an untrusted run takes no code with it, and has ranks of no oute
   CHECK_THROWS_WITH(place.run("ok", {"--untrusted"}, matrix), Contains("RB048"));
 }
 
+void modest(const Plan& plan, const UntrustedPolicy& policy = {}) { require_modest(plan, policy); }
+
 Plan plan_of(const std::function<void(Cell&)>& change, std::size_t cells = 1) {
   Plan plan;
   for (std::size_t i = 0; i < cells; ++i) {
@@ -128,20 +130,84 @@ Plan plan_of(const std::function<void(Cell&)>& change, std::size_t cells = 1) {
 
 TEST_CASE("#41: bounds on cells, repeats, time and devices of an untrusted matrix bind one past each", "[cli]") {
   const auto none = [](Cell&) {};
-  CHECK_NOTHROW(require_modest(plan_of(none, 1'000)));
-  CHECK_THROWS_WITH(require_modest(plan_of(none, 1'001)),
+  CHECK_NOTHROW(modest(plan_of(none, 1'000)));
+  CHECK_THROWS_WITH(modest(plan_of(none, 1'001)),
                     "--untrusted: 1001 cells are to run, and at most 1000 are allowed; choose with --filter");
-  CHECK_THROWS_WITH(
-      require_modest(plan_of([](Cell& cell) { cell.limits.total = std::chrono::milliseconds(3'600'001); })),
-      "--untrusted: short-mlp may take 3600 s an attempt, and at most 3600 s are allowed");
-  CHECK_THROWS_WITH(require_modest(plan_of([](Cell& cell) { cell.repeat = 101; })),
+  CHECK_THROWS_WITH(modest(plan_of([](Cell& cell) { cell.limits.total = std::chrono::milliseconds(3'600'001); })),
+                    "--untrusted: short-mlp may take 3600 s an attempt, and at most 3600 s are allowed");
+  CHECK_THROWS_WITH(modest(plan_of([](Cell& cell) { cell.repeat = 101; })),
                     "--untrusted: short-mlp asks for up to 101 repeats, and at most 100 are allowed");
-  CHECK_THROWS_WITH(require_modest(plan_of([](Cell& cell) { cell.max_repeat = 101; })), Contains("up to 101 repeats"));
-  CHECK_THROWS_WITH(require_modest(plan_of([](Cell& cell) { cell.request.device = "sm_90"; })),
+  CHECK_THROWS_WITH(modest(plan_of([](Cell& cell) { cell.max_repeat = 101; })), Contains("up to 101 repeats"));
+  CHECK_THROWS_WITH(modest(plan_of([](Cell& cell) { cell.request.device = "sm_90"; })),
                     Contains("short-mlp needs a GPU"));
   Plan skipped = plan_of([](Cell& cell) { cell.request.device = "sm_90"; });
   skipped.cells.front().skip = Skip{"device-class", "none here"};
-  CHECK_NOTHROW(require_modest(skipped));
+  CHECK_NOTHROW(modest(skipped));
+}
+
+TEST_CASE("#41: a policy names the stacks and workloads of untrusted runs, and its bounds bind one past each",
+          "[cli]") {
+  const Plan plan = plan_of([](Cell& cell) {
+    cell.request.stack = "new";
+    cell.request.workload.model = "mlp";
+    cell.repeat = 4;
+    cell.limits.total = std::chrono::minutes(10);
+  });
+  CHECK_NOTHROW(modest(
+      plan,
+      {.stacks = {"new", "old"}, .workloads = {"mlp"}, .cells = 1, .repeats = 4, .attempt = std::chrono::minutes(10)}));
+  CHECK_THROWS_WITH(modest(plan, {.stacks = {"old"}}),
+                    "--untrusted: short-mlp runs on new, which is none of the policy's stacks");
+  CHECK_THROWS_WITH(modest(plan, {.workloads = {"gpt2"}}),
+                    "--untrusted: short-mlp runs mlp, which is none of the policy's workloads");
+  CHECK_THROWS_WITH(modest(plan, {.repeats = 3}), Contains("up to 4 repeats, and at most 3"));
+  CHECK_THROWS_WITH(modest(plan, {.attempt = std::chrono::minutes(9)}), Contains("600 s an attempt, and at most 540"));
+  const Plan two = plan_of([](Cell& cell) { cell.repeat = 1; }, 2);
+  CHECK_NOTHROW(modest(two, {.cells = 2}));
+  CHECK_THROWS_WITH(modest(two, {.cells = 1}), Contains("2 cells are to run, and at most 1"));
+}
+
+// One that allows the stacks of its matrix one attempt each, in a folder beside that of the matrix.
+class PolicyPlace : public RunPlace {
+ public:
+  const TemporaryFolder admin;
+
+  std::string policy(const std::string& keys) const {
+    return written_file(admin.path / "policy.yaml", "schema: 1\n" + keys);
+  }
+  Said run_with(const std::string& file) const { return run("ok", {"--untrusted", "--policy", file}, matrix()); }
+};
+
+TEST_CASE("#41: a policy is none that came with the matrix, or that others may write", "[cli]") {
+  const PolicyPlace place;
+  CHECK_THROWS_WITH(place.run("ok", {"--policy", place.policy("")}), Contains("requires --untrusted"));
+  const std::string beside = written_file(fs::path(place.matrix()).parent_path() / "policy.yaml", "schema: 1\n");
+  CHECK_THROWS_WITH(place.run_with(beside), Contains("with the matrix"));
+  const fs::path link = place.admin.path / "link.yaml";
+  fs::create_symlink(beside, link);
+  CHECK_THROWS_WITH(place.run_with(link), Contains("with the matrix"));
+  CHECK_THROWS_WITH(place.run_with(place.policy("cells: 0\n")), Contains("policy.yaml:2:8: error[RB021]"));
+  CHECK_THROWS_WITH(place.run_with(place.admin.path / "none.yaml"), Contains("none.yaml"));
+  CHECK_THROWS_WITH(place.run_with(place.policy("stacks: [old]\n")), Contains("none of the policy's stacks"));
+  const std::string open = place.policy("");
+  fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
+  CHECK_THROWS_WITH(place.run_with(open), Contains("--policy: others may write to "));
+}
+
+TEST_CASE("#41: an untrusted run whose time is over launches nothing more, and is undecided", "[cli][process]") {
+  if (!is_possible_here()) return;
+  const PolicyPlace place;
+  const Said said = place.run_with(place.policy("run: 1ms\n"));
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::undecided);
+  CHECK_THAT(said.err, Contains("the time of this run is over; nothing more was launched"));
+  const nlohmann::json overrides = place.file("plan.json").at("request").at("overrides");
+  CHECK(std::ranges::count(overrides, nlohmann::json("--policy " + (place.admin.path / "policy.yaml").string())) == 1);
+  const nlohmann::json verdict = place.file("verdict.json");
+  std::vector<std::string> outcomes;
+  for (const auto& cell : verdict.at("cells")) outcomes.push_back(cell.at("outcome"));
+  REQUIRE(outcomes.size() == 2);
+  CHECK(outcomes.back() == "unfinished");  // the first may have begun within its millisecond
 }
 
 TEST_CASE("#41: an untrusted run takes no stack that another user may change", "[cli]") {

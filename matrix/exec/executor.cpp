@@ -54,6 +54,7 @@ class Execution {
         run_(run),
         options_(options),
         observer_(observer),
+        began_(clock.now()),
         scheduler_(plan, options.jobs),
         repeats_left_(plan),
         placement_(plan.host, options.telemetry) {
@@ -91,7 +92,8 @@ class Execution {
   int interrupt_level() const { return options_.interrupt == nullptr ? 0 : options_.interrupt->load(); }
   bool launches_no_more() const {
     const auto failed = static_cast<int>(failed_cells_.size());
-    return is_interrupted() || (options_.fail_fast > 0 && failed >= options_.fail_fast);
+    const bool is_late = options_.launch_within.count() > 0 && clock_.now() - began_ >= options_.launch_within;
+    return is_late || is_interrupted() || (options_.fail_fast > 0 && failed >= options_.fail_fast);
   }
   bool has_work() const { return !running_.empty() || (scheduler_.has_waiting() && !launches_no_more()); }
   const Cell& cell_of(const AttemptTask& task) const { return plan_.cells[task.cell_index].cell; }
@@ -129,6 +131,7 @@ class Execution {
   RunDirectory& run_;
   const ExecutionOptions& options_;
   const ExecutionObserver& observer_;
+  const nanoseconds began_;
 
   Scheduler scheduler_;
   RepeatsLeft repeats_left_;

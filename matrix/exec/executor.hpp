@@ -52,8 +52,9 @@ struct ExecutionOptions {
   // Free memory of this host. Attempts run side by side if their cells' predicted needs fit into it; 0 if unknown.
   std::int64_t available_bytes = 0;
   const std::atomic<int>* interrupt = nullptr;
-  DiskBound disk{};                // of every attempt; one that is over it ends as `disk_limit`
-  MeetingPoint meeting{};          // for ranks that meet at a TCP store
+  std::chrono::milliseconds launch_within{0};  // after this nothing more is launched; 0: without limit
+  DiskBound disk{};                            // of every attempt; one that is over it ends as `disk_limit`
+  MeetingPoint meeting{};                      // for ranks that meet at a TCP store
   Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: they are not watched
   // Reads the libraries of stacks anew that are timed against each other on the CPU; null: they stay as they are.
   std::function<ReadAnew(const std::vector<std::vector<std::filesystem::path>>& sides, bool is_reversed)> read_anew;

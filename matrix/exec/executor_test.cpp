@@ -164,6 +164,23 @@ TEST_CASE("once enough has failed nothing is repeated for noise", "[exec]") {
   CHECK(scene.launcher.started.size() == (scene.options.fail_fast == 1 ? 6 : 10));
 }
 
+TEST_CASE("after the time of a run nothing more is launched, and what runs may end", "[exec]") {
+  FakeAttempt slow = finishes_ok();
+  slow.ends_after = seconds(30);
+  const auto attempts_of = [&](milliseconds within) {
+    ExecutorScene scene({slow, slow, slow});
+    scene.options.launch_within = within;
+    Plan plan = two_cells();
+    plan.cells[0].cell.repeat = 2;
+    const auto records = scene.run(plan);
+    for (const AttemptRecord& attempt : records[0].attempts) CHECK(attempt.end == AttemptEnd::completed);
+    return std::pair(records[0].attempts.size(), records[1].attempts.size());
+  };
+  CHECK(attempts_of(milliseconds(0)) == std::pair<std::size_t, std::size_t>{2, 1});
+  CHECK(attempts_of(seconds(1)) == std::pair<std::size_t, std::size_t>{1, 0});
+  CHECK(attempts_of(seconds(45)) == std::pair<std::size_t, std::size_t>{2, 0});
+}
+
 TEST_CASE("jobs bounds how many attempts run at once", "[exec]") {
   ExecutorScene scene({});
   scene.options.jobs = 3;

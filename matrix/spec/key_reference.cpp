@@ -12,7 +12,7 @@ struct Page {
 
 constexpr Page kPages[] = {{"matrix", &matrix_keys},       {"suite", &suite_keys},  {"stack", &stack_keys},
                            {"threshold", &threshold_keys}, {"limits", &limit_keys}, {"faults", &fault_keys},
-                           {"calls", &call_list_keys}};
+                           {"calls", &call_list_keys},     {"policy", &policy_keys}};
 
 std::string markdown(const KeyTable& table) {
   std::string text = fmt::format("## {}\n\n| key | | meaning |\n| --- | --- | --- |\n", table.title);

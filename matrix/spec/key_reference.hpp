@@ -26,9 +26,10 @@ std::vector<KeyTable> threshold_keys();
 std::vector<KeyTable> limit_keys();
 std::vector<KeyTable> fault_keys();
 std::vector<KeyTable> call_list_keys();
+std::vector<KeyTable> policy_keys();
 
-// The output of `reprobench schema NAME` for matrix, suite, stack, threshold, limits, faults and calls; `keys` stands
-// for all of them. Empty for any other name.
+// The output of `reprobench schema NAME` for matrix, suite, stack, threshold, limits, faults, calls and policy;
+// `keys` stands for all of them. Empty for any other name.
 std::string key_reference(const std::string& name);
 std::vector<std::string> key_reference_names();
 

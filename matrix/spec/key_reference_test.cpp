@@ -18,10 +18,10 @@ TEST_CASE("keys.md is what the readers' tables say", "[spec]") {
 TEST_CASE("every key has a meaning, and every page its keys", "[spec]") {
   for (const std::string& name : key_reference_names()) CHECK_FALSE(key_reference(name).empty());
   CHECK(key_reference("verdict").empty());
-  CHECK(key_reference_names().size() == 8);
+  CHECK(key_reference_names().size() == 9);
   CHECK(key_reference_names().back() == "keys");
-  for (const auto& tables :
-       {matrix_keys(), suite_keys(), stack_keys(), threshold_keys(), limit_keys(), fault_keys(), call_list_keys()}) {
+  for (const auto& tables : {matrix_keys(), suite_keys(), stack_keys(), threshold_keys(), limit_keys(), fault_keys(),
+                             call_list_keys(), policy_keys()}) {
     for (const KeyTable& table : tables) {
       CHECK_FALSE(table.keys.empty());
       for (const KeyInfo& key : table.keys) {

@@ -128,6 +128,17 @@ std::optional<bool> read_flag(const std::string& what, const YamlNode& node, Sco
   return std::nullopt;
 }
 
+std::optional<std::int64_t> read_size(const std::string& what, const YamlNode& node, Scope& scope) {
+  const auto quantity = node.is_scalar() ? parse_quantity(node.text) : std::nullopt;
+  const auto unit = quantity ? size_unit_bytes(quantity->unit) : std::nullopt;
+  if (unit && quantity->value * *unit >= 1 && quantity->value * *unit <= 0x1p50) {
+    return static_cast<std::int64_t>(quantity->value * *unit);
+  }
+  scope.diagnostics.error(node.mark, "RB019",
+                          fmt::format("`{}` must be a size such as 2GiB, got {}", what, shown(node)));
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> read_integer(const std::string& what, const YamlNode& node, Scope& scope,
                                          std::int64_t lowest, std::int64_t highest) {
   if (!is_scalar_or_reported(what, node, "a whole number", scope)) return std::nullopt;

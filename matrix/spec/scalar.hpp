@@ -31,6 +31,9 @@ std::optional<std::int64_t> read_integer(const std::string& what, const YamlNode
 // days, and a whole number of milliseconds (RB021).
 std::optional<std::chrono::milliseconds> read_duration(const std::string& what, const YamlNode& node, Scope& scope);
 
+// 2GiB, 1.5MB: a number and a unit of size, from 1 B to 1 PiB, as bytes (RB019).
+std::optional<std::int64_t> read_size(const std::string& what, const YamlNode& node, Scope& scope);
+
 // "12.8": must be quoted, because 12.10 read as a number is 12.1 (RB022).
 std::optional<std::string> read_version(const std::string& what, const YamlNode& node, Scope& scope);
 

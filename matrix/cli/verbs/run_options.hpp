@@ -27,6 +27,7 @@ struct RunOptions {
   double join_wait_s = 60;
   double diagnose_for_s = 1800;
   bool untrusted = false;  // the matrix may be anybody's (cli/untrusted_run.hpp)
+  std::string policy;      // file of what such a matrix may ask for; empty: the defaults
   bool dry_run = false;
   bool json = false;
   bool no_report = false;

@@ -113,24 +113,26 @@ void require_no_enclosure(const std::map<std::string, WorkerCommand>& workers) {
 }
 
 // Before the first of them is asked anything.
-void keep_untrusted_apart(const Plan& plan, std::map<std::string, WorkerCommand>& workers, const Project& project) {
-  require_modest(plan);
+void keep_untrusted_apart(const Plan& plan, const UntrustedPolicy& policy,
+                          std::map<std::string, WorkerCommand>& workers, const Project& project) {
+  require_modest(plan, policy);
   require_own_stacks(stacks_to_run(plan), project);
   require_free_disk(project);
   require_enclosure(project);
-  enclose_workers(workers, project);
+  enclose_workers(workers, project, policy);
 }
 
 // `meeting`: of the ranks that an outer launcher started; null: we start them.
 ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* meeting, const MeetingPoint& point) {
   const Terminal& terminal = context.terminal;
   const Project project(context.store);
+  const UntrustedPolicy policy = untrusted_policy(options.policy, options.selection.matrix);
   SelectedPlan selected = make_plan(project, options.selection);
   const auto given = given_workers(options.workers);
   require_known_stacks(given, project);
   if (options.dry_run) {
     auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
-    if (options.untrusted) keep_untrusted_apart(selected.plan, workers, project);
+    if (options.untrusted) keep_untrusted_apart(selected.plan, policy, workers, project);
     terminal.log(fit_into_host_memory(selected.plan, workers).note);
     plan_table(selected.plan, terminal, [&](std::string_view part) { terminal.out(part); });
     return ExitCode::passed;
@@ -142,7 +144,8 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
   if (options.untrusted) {
     request.overrides.emplace_back("--untrusted");
-    keep_untrusted_apart(selected.plan, workers, project);
+    if (!options.policy.empty()) request.overrides.push_back("--policy " + shell_word(options.policy));
+    keep_untrusted_apart(selected.plan, policy, workers, project);
   }
   for (const auto& [stack, image] : options.images) selected.plan.images.emplace(stack, image.planned);
   if (!options.images.empty()) require_pair_of_images(selected.plan);
@@ -173,7 +176,10 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   ExecutionOptions execution = options.execution;
   execution.interrupt = &interrupts.count();
   execution.available_bytes = memory.available_bytes;
-  if (options.untrusted) execution.disk = kUntrustedDisk;
+  if (options.untrusted) {
+    execution.disk = untrusted_disk(policy);
+    execution.launch_within = policy.run;
+  }
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
   execution.meeting = point;
@@ -203,11 +209,17 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   };
   record.cells = execute(selected.plan, workers, launcher, clock, run, execution, observer);
   terminal.status("");
+  double diagnose_for_s = options.diagnose_for_s;
+  if (options.untrusted) {
+    const auto left = std::chrono::duration<double>(policy.run - (clock.now() - started)).count();
+    if (left <= 0) terminal.log("--untrusted: the time of this run is over; nothing more was launched\n");
+    diagnose_for_s = std::clamp(left, 0.0, diagnose_for_s);
+  }
 
   record.info.interrupted = interrupts.count() > 0;
   record.info.terminated = interrupts.was_terminated();
   if (!record.info.interrupted && meeting == nullptr) {
-    diagnose_run(project, workers, options.diagnose_for_s, terminal, run, record);
+    diagnose_run(project, workers, diagnose_for_s, terminal, run, record);
   }
   record.info.duration_ns = (clock.now() - started).count();
   record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
@@ -298,6 +310,11 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
          "For a matrix of somebody else: workers have no network, see this host's libraries, their stack and their "
          "data alone, and write to their attempt; on CPUs, within bounds of cells, repeats, time and disk")
       ->excludes("--trust");
+  app.add_option("--policy", options->policy,
+                 "What such a matrix may ask for: stacks, workloads, bounds (`schema policy`); a file outside its "
+                 "checkout")
+      ->type_name("FILE")
+      ->needs("--untrusted");
   app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
   app.add_option("--join", options->join,
                  "Run the ranks as the processes that torchrun or srun started, which all run this command")

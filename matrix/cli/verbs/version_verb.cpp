@@ -63,8 +63,8 @@ std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
   auto name = std::make_shared<std::string>();
   auto folder_to_write = std::make_shared<std::string>();
   app.add_option("name", *name,
-                 "Document, or a kind of file: matrix, suite, stack, threshold, limits, faults, keys for all; default: "
-                 "the documents")
+                 fmt::format("Document, or a kind of file for its keys: {}; default: the documents",
+                             fmt::join(key_reference_names(), ", ")))
       ->type_name("NAME");
   app.add_option("--write", *folder_to_write, "Write all of them into this folder")->type_name("DIR");
   return [name, folder_to_write, &context] {

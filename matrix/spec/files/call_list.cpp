@@ -100,14 +100,7 @@ void add_calls(ListDraft& list, const CallDraft& draft, Scope& scope) {
 }
 
 void read_memory(ListDraft& draft, const YamlEntry& entry, Scope& scope) {
-  const auto quantity = entry.value.is_scalar() ? parse_quantity(entry.value.text) : std::nullopt;
-  const auto unit = quantity ? size_unit_bytes(quantity->unit) : std::nullopt;
-  if (!unit || quantity->value * *unit < 1 || quantity->value * *unit > 0x1p50) {
-    scope.diagnostics.error(entry.value.mark, "RB019",
-                            fmt::format("`memory` must be a size such as 2GiB, got {}", shown(entry.value)));
-    return;
-  }
-  draft.list.memory_bytes = static_cast<std::int64_t>(quantity->value * *unit);
+  assign(draft.list.memory_bytes, read_size(entry.key, entry.value, scope));
 }
 
 constexpr Field<ListDraft> kListFields[] = {
