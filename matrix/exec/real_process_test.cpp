@@ -195,6 +195,16 @@ TEST_CASE("F40: a missing shared library is a launch failure with the loader's w
   CHECK(contains(records[0].attempts.at(0).detail, "libtorch.so: cannot open shared object file"));
 }
 
+TEST_CASE("F14: a worker is what the kernel ends first where a host has no memory left", "[exec][process]") {
+  ProcessScene scene;
+  const auto script = scene.store.path / "victim.sh";
+  std::ofstream(script) << "#!/bin/sh\necho \"adjusted by $(cat /proc/self/oom_score_adj)\" >&2\nexit 5\n";
+  chmod(script.c_str(), 0700);
+  scene.workers["victim"] = {{script.string()}, {}, {}};
+  const auto records = scene.run({"victim"});
+  CHECK(contains(records[0].attempts.at(0).detail, "adjusted by 1000"));
+}
+
 TEST_CASE("F41: a worker's own exit code 127 stays what it is", "[exec][process]") {
   CHECK(ProcessScene().end_of("exit=127").end == AttemptEnd::nonzero);
 }

@@ -131,6 +131,11 @@ TEST_CASE("#41: what is written to memory inside is bounded", "[exec][process]")
   CHECK(sizes.out == "1073741824\n1073741824\n");
 }
 
+TEST_CASE("#41: what runs inside is what the kernel ends first where a host has no memory left", "[exec][process]") {
+  if (!is_possible_here()) return;
+  CHECK(EnclosureScene().run("cat /proc/self/oom_score_adj").out == "1000\n");
+}
+
 TEST_CASE("inside there is no capability, no way to one, no network, and no other process", "[exec][process]") {
   if (!is_possible_here()) return;
   const EnclosureScene scene;

@@ -29,6 +29,7 @@
 
 #include "matrix/exec/enclosure/mounts.hpp"
 #include "matrix/exec/enclosure/namespaces.hpp"
+#include "matrix/exec/shepherd/first_victim.hpp"
 
 extern char** environ;
 
@@ -123,6 +124,7 @@ bool read_arguments(int argc, char** argv, Enclosing& enclosing) {
 
 // `parent_fd` ends with the process outside, whose end this one must not outlive.
 [[noreturn]] void become_command(const Enclosing& enclosing, const Spine& spine, int parent_fd) {
+  become_first_victim();  // inside, /proc cannot be written
   const std::string root = enclosing.root.empty() ? kAnyFolder : enclosing.root;
   std::string problem = enter_spine(root, spine, enclosing.places);
   if (problem.empty()) problem = give_up_privileges();

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "matrix/exec/shepherd/exit_writer.hpp"
+#include "matrix/exec/shepherd/first_victim.hpp"
 #include "matrix/exec/shepherd/log_keeper.hpp"
 #include "matrix/exec/shepherd/process_tree.hpp"
 
@@ -116,6 +117,7 @@ void reset_signals() {
   close_range(3, ~0u, CLOSE_RANGE_CLOEXEC);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
+  become_first_victim();
   reset_signals();
   execve(command[0], command, environ);
   const int error = errno;
