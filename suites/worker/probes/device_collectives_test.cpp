@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "ci/catch.hpp"
+#include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/collectives_fixture.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/ranks/meeting.hpp"
@@ -94,17 +95,13 @@ std::unique_ptr<ProcessGroup> join_played(const Meeting& meeting) {
 }
 
 std::vector<CellResult> results_on_played_device(const CellRequest& request, JoinGroup join,
-                                                 const std::optional<DevicePeaks>& peaks = {},
-                                                 const std::optional<LinkPeak>& link = {}) {
-  CellRequest of_device = request;
-  of_device.peaks = peaks;
-  of_device.link_peak = link;
-  return results_of(of_device, [&](const CellRequest& own, const std::filesystem::path& folder, CellResult& result) {
+                                                 void (*measure)(ProbeRun&, RankGroup&) = &measure_collectives) {
+  return results_of(request, [&](const CellRequest& own, const std::filesystem::path& folder, CellResult& result) {
     const auto device = open_cpu();
     TraceWriter trace(folder / "trace.jsonl");
     ProbeRun run(own, folder, *device, trace, result);
     RankGroup ranks(own, folder, join);
-    measure_collectives(run, ranks);
+    measure(run, ranks);
   });
 }
 
@@ -146,17 +143,26 @@ TEST_CASE("what the library's log tells of a call stands beside its measurement,
 
 TEST_CASE("a link is on record only where the rank goes straight to the other's memory", "[probe][ranks]") {
   const DevicePeaks h100{"H100 SXM", "", 3350, {}, 450, {}};
-  const auto link_of = [&](const CellResult& result) { return measured(result, "all_reduce", "1MiB").link_gb_per_s; };
-  const auto direct = results_on_played_device(request_of_ranks(2), &join_played<kRing>, h100);
-  CHECK(link_of(direct[0]) == 450.0);
-  CHECK_FALSE(link_of(direct[1]));  // its log says nothing
+  const auto links_of = [&](JoinGroup join, const std::optional<DevicePeaks>& peaks,
+                            const std::optional<LinkPeak>& link) {
+    CellRequest request = request_of_ranks(2);
+    request.peaks = peaks;
+    request.link_peak = link;
+    const auto results = results_on_played_device(request, join, [](ProbeRun& run, RankGroup& ranks) {
+      measure_collective(run, ranks, {"all_reduce", std::int64_t{1} << 20});
+    });
+    return std::pair(results[0].measurements.at(0).link_gb_per_s, results[1].measurements.at(0).link_gb_per_s);
+  };
+  const auto direct = links_of(&join_played<kRing>, h100, {});
+  CHECK(direct.first == 450.0);
+  CHECK_FALSE(direct.second);  // its log says nothing
   // What the host's topology says of the attempt's own GPUs comes before the data sheet.
   const LinkPeak pair{300, "12 NVLinks x 25000 MB/s, from NVML"};
-  CHECK(link_of(results_on_played_device(request_of_ranks(2), &join_played<kRing>, h100, pair)[0]) == 300.0);
-  CHECK(link_of(results_on_played_device(request_of_ranks(2), &join_played<kRing>, {}, pair)[0]) == 300.0);
-  CHECK_FALSE(link_of(results_on_played_device(request_of_ranks(2), &join_played<kThroughMemory>, h100, pair)[0]));
-  CHECK_FALSE(link_of(results_on_played_device(request_of_ranks(2), &join_played<kRing>)[0]));
-  CHECK_FALSE(link_of(results_on_played_device(request_of_ranks(2), &join_played<kThroughMemory>, h100)[0]));
+  CHECK(links_of(&join_played<kRing>, h100, pair).first == 300.0);
+  CHECK(links_of(&join_played<kRing>, {}, pair).first == 300.0);
+  CHECK_FALSE(links_of(&join_played<kThroughMemory>, h100, pair).first);
+  CHECK_FALSE(links_of(&join_played<kRing>, {}, {}).first);
+  CHECK_FALSE(links_of(&join_played<kThroughMemory>, h100, {}).first);
 }
 
 TEST_CASE("on a device too a wrong element, another bit and a late rank are found", "[probe][ranks]") {

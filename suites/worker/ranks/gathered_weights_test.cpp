@@ -53,8 +53,8 @@ TEST_CASE("every layout writes the same file of weights, and it is read back as 
         const WrittenWeights& written = runs[0].result.checkpoints->weights[0];
         CHECK(written.step == 2);
         CHECK(written.sha256 == plain_sha256_of_text(text_of_own_file(folder.path() / written.file)));
-        contents.insert(written.sha256);
         for (std::size_t rank = 1; rank < runs.size(); ++rank) CHECK(runs[rank].result.checkpoints->weights.empty());
+        if (!contents.insert(written.sha256).second) continue;  // the file that was read back already
 
         CellRequest begun = shared_request(kGatheredLlama, 0, 1, {});
         begun.workload.weights_file = (folder.path() / written.file).string();

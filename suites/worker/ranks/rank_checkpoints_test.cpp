@@ -42,8 +42,9 @@ TEST_CASE("a training stopped on two ranks goes on with its bits on one, two and
   for (const SharedTraining& training : {kElasticMlp, kElasticLora, kElasticVlm}) {
     const std::vector<RankRun> alone = run_ranks(1, training, {}, [](CellRequest&) {});
     for (const std::string stage : {"0", "1", "2", "3"}) {
-      // The stages between the two that differ most, with one model.
+      // Every stage with one model, the two that differ most with another, and the largest with the last alone.
       if (training.model != kElasticMlp.model && (stage == "1" || stage == "2")) continue;
+      if (training.model == kElasticVlm.model && stage == "0") continue;
       const TemporaryFolder folder;
       const std::vector<RankRun> stopped = run_ranks(2, training, zero(stage), stop_after(1, folder.path()));
       REQUIRE(failures_of(stopped).empty());

@@ -112,6 +112,8 @@ TEST_CASE("every stage with offload makes the bits of one rank without", "[ranks
         for (const char* offload : {"optimizer", "optimizer_and_param"}) {
           const bool has_shards = std::string(stage) == "3" && ranks > 1;
           if (std::string(offload) != "optimizer" && !has_shards) continue;
+          const bool is_between = std::string(stage) == "1" || std::string(stage) == "2";
+          if (is_between && training.model != kSharedMlp.model) continue;  // with one model
           INFO(training.model << " stage " << stage << " on " << ranks << " with " << offload);
           const auto shared = train_on(ranks, ranks == 1 ? 2 : 1, training, {}, with({{"zero_stage", stage}}, offload));
           CHECK(differences(shared, alone).empty());
