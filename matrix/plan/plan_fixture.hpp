@@ -50,6 +50,8 @@ inline Vocabulary test_vocabulary() {
       {"memory.peak_anonymous_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_reference},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},
+      {"numerics.first_gradient_tensor_rel", "rel", Better::lower, Dimension::numerics, "", "", false,
+       Compared::with_reference},
       {"numerics.cpu_first_step_rel", "rel", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.beyond_rounding", "count", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},

@@ -68,6 +68,25 @@ TEST_CASE("no shipped matrix leaves a required cell a dimension in which nothing
   CHECK(required > 100);
 }
 
+TEST_CASE("on CPUs every parameter's gradient has a bound of its own, by its precision", "[plan]") {
+  std::set<std::string> asked;
+  for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
+    if (planned.cell.request.suite != "determinism") continue;
+    const bool is_on_cpu = planned.cell.request.device == "cpu";
+    const std::string precision = knob_of(planned.cell, "precision");
+    INFO(planned.cell.slug);
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (threshold.metric != "numerics.first_gradient_tensor_rel") continue;
+      CHECK(is_on_cpu);
+      CHECK(threshold.gate == Gate::armed);
+      CHECK(threshold.bound.limit == (precision == "fp32" ? 2e-5 : precision == "bf16" ? 0.1 : 1e-13));
+      asked.insert(precision + " " + planned.cell.request.workload.name());
+    }
+  }
+  CHECK(asked.contains("fp32 vlm"));
+  CHECK(asked.contains("fp32 clip"));
+}
+
 TEST_CASE("speed, memory and communication are armed for the candidate and recorded for the others", "[plan]") {
   const std::set<std::string> compared = {"throughput.step_time", "throughput.mean_step_time",
                                           "throughput.start_to_first_step", "comm.latency_ratio",

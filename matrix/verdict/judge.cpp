@@ -399,6 +399,7 @@ class Judge {
     const auto host = cell.coordinates.find("host");
     CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
     evidence.looks = planned_looks(cell);
+    evidence.precision = precision_text(cell.request);
     const auto diagnosis = run_.diagnoses.find(cell.request.cell_id);
     if (diagnosis != run_.diagnoses.end() && diagnosis->second.reference_cell_id == cell.reference_cell_id) {
       evidence.diagnosis = &diagnosis->second;

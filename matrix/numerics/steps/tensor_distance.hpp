@@ -19,6 +19,16 @@ double distance_squares(const TensorSketch& a, const TensorSketch& b);
 // of the role has another name or no sketch on one side, because a missing part could be anything.
 std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role);
 
+// The tensor of a role that is farthest from the expected one, in units of that one's own length. So a small tensor is
+// not lost among large ones, as it is in role_distance_rel. A gradient that may be rounding alone on both sides counts
+// as equal. Nothing where role_distance_rel has nothing. Throws ContractError for a precision without bounds.
+struct FarthestTensor {
+  std::string name;
+  double distance_rel = 0;
+};
+std::optional<FarthestTensor> farthest_tensor(const TensorsRecord& measured, const TensorsRecord& expected,
+                                              TensorRole role, const std::string& precision);
+
 // The tensors of `step`, or of the state after it; null if the trace has none.
 const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool is_final = false);
 

@@ -11,6 +11,8 @@
 namespace reprobench {
 namespace {
 
+using Catch::Contains;
+
 constexpr auto kGradient = TensorRole::parameter_gradient;
 constexpr auto kOfParameter = TensorRole::parameter;
 
@@ -200,18 +202,44 @@ TEST_CASE("a gradient that is rounding alone on both sides is over no bound, one
     return scene.over(precision).has_value();
   };
   CHECK_FALSE(over(kGradient, 1e-9, 1e-9));
-  CHECK(over(kGradient, 1e-6, 1e-6));  // no rounding of the others is as large
-  CHECK(over(kGradient, 1e-9, 1e-6));  // one side has a gradient
-  CHECK(over(kGradient, 1e-6, 1e-9));
+  CHECK(over(kGradient, 1e-5, 1e-5));  // no rounding of the others is as large
+  CHECK(over(kGradient, 1e-9, 1e-5));  // one side has a gradient
+  CHECK(over(kGradient, 1e-5, 1e-9));
   CHECK(over(kOfParameter, 1e-9, 1e-9));
-  CHECK(over(kGradient, 1e-9, 1e-9, "bf16"));  // not measured there
-  CHECK(over(kGradient, 1e-17, 1e-17, "fp64") == false);
-  // The role's 8 elements have a sum of squares of 1, so an RMS of 0.3536; one rounding of four of them is twice that.
-  const double floor = 2 * std::sqrt(1.0 / 8);
-  CHECK_FALSE(over(kGradient, 0.99 * floor * 0x1p-24, 0.99 * floor * 0x1p-24));
-  CHECK(over(kGradient, 1.01 * floor * 0x1p-24, 0.99 * floor * 0x1p-24));
-  CHECK(over(kGradient, 0.99 * floor * 0x1p-24, 1.01 * floor * 0x1p-24));
-  CHECK_FALSE(over(kGradient, 0.99 * floor * 0x1p-53, 0.99 * floor * 0x1p-53, "fp64"));
+  CHECK(over(kGradient, 1e-9, 1e-9, "fp16"));  // not measured there
+  // The role's 8 elements have a sum of squares of 1, so an RMS of 0.3536; four elements of that have twice its length.
+  const double length = 2 * std::sqrt(1.0 / 8);
+  for (const auto& [precision, noise] : {std::pair{"fp32", 1e-6}, {"fp64", 1.5e-15}, {"bf16", 2e-2}}) {
+    INFO(precision);
+    CHECK_FALSE(over(kGradient, 0.99 * length * noise, 0.99 * length * noise, precision));
+    CHECK(over(kGradient, 1.01 * length * noise, 0.99 * length * noise, precision));
+    CHECK(over(kGradient, 0.99 * length * noise, 1.01 * length * noise, precision));
+  }
+}
+
+TEST_CASE("the tensor that is farthest for its own length is named, however small", "[verdict]") {
+  TwoGradients scene;  // 3 of 6 and 4 of 8 apart
+  const auto farthest = [&] { return farthest_tensor(scene.measured, scene.expected, kGradient, "fp32"); };
+  CHECK(farthest()->name == "a");
+  CHECK(farthest()->distance_rel == Approx(0.5));
+  scene.measured.tensors[2].sketch->signed_sums[1] = 108;
+  CHECK(farthest()->name == "b");
+  CHECK(farthest()->distance_rel == Approx(1));
+  scene.measured.tensors[0].sketch->nan_count = 1;
+  CHECK(farthest()->name == "a");
+  CHECK(std::isinf(farthest()->distance_rel));
+  scene.measured.tensors[0].sketch->nan_count = 0;
+  // Both below what rounding leaves: as if they were equal.
+  for (TensorsRecord* side : {&scene.measured, &scene.expected}) {
+    side->tensors.push_back(tensor("c", kGradient, 1e-7, side == &scene.measured ? 1e-7 : -1e-7));
+  }
+  CHECK(farthest()->name == "b");
+  scene.measured.tensors[3].sketch->l2 = 1;
+  CHECK(farthest()->name == "c");
+  scene.measured.tensors.pop_back();
+  CHECK_FALSE(farthest());  // its list does not match
+  CHECK_THROWS_WITH(farthest_tensor(scene.expected, scene.expected, kGradient, "int8"), Contains("no distance bounds"));
+  CHECK_FALSE(farthest_tensor(scene.expected, scene.expected, TensorRole::loss, "fp32"));
 }
 
 TEST_CASE("equal bits, choices, masks and tensors without a sketch are over no bound", "[verdict]") {

@@ -10,6 +10,7 @@
 
 #include "matrix/base/number.hpp"
 #include "matrix/evidence/timed_steps.hpp"
+#include "matrix/numerics/steps/tensor_distance.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/metrics/bitwise.hpp"
@@ -309,10 +310,32 @@ Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* ref
   return changed_algorithms_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
 }
 
+constexpr const char* kNoGradientSketches =
+    "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`";
+
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  constexpr const char* kNone = "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`";
-  return largest_distance(cell.repeats[0], reference->repeats[0], kNone,
+  return largest_distance(cell.repeats[0], reference->repeats[0], kNoGradientSketches,
                           [](const Trace& a, const Trace& b) { return gradient_distance_rel(a, b, 1); });
+}
+
+// One tensor that is wrong can be a millionth of all gradients' length.
+Measurement first_gradient_tensor_rel(const CellEvidence& cell, const CellEvidence* reference) {
+  const AttemptRecord& measured = cell.repeats[0];
+  const AttemptRecord& expected = reference->repeats[0];
+  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
+  FarthestTensor farthest;
+  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
+    const TensorsRecord* ours = tensors_of_step(*measured.ranks[i].trace, 1);
+    const TensorsRecord* theirs = tensors_of_step(*expected.ranks[i].trace, 1);
+    const auto found = ours == nullptr || theirs == nullptr
+                           ? std::nullopt
+                           : farthest_tensor(*ours, *theirs, TensorRole::parameter_gradient, cell.precision);
+    if (!found) return no_value(kNoGradientSketches);
+    if (farthest.name.empty() || found->distance_rel > farthest.distance_rel) farthest = *found;
+  }
+  Measurement found{farthest.distance_rel, std::nullopt, ""};
+  if (farthest.distance_rel > 0) found.finding = farthest.name;
+  return found;
 }
 
 Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
@@ -424,6 +447,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and resumed in another process"}, kBy<&differing_after_resuming>, kWorst},
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, kBy<&by_construction_mismatches>, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, kBy<&first_gradient_rel>, kWorst, Against::reference},
+    {{"numerics.first_gradient_tensor_rel", "rel", kLower, numerics, "largest relative L2 distance of one parameter's gradient in the first step to the reference's"}, kBy<&first_gradient_tensor_rel>, kWorst, Against::reference},
     {{"numerics.cpu_first_step_rel",   "rel",   kLower,  numerics,   "larger relative distance of the first step's loss and of its gradients to the same training's on the CPU"}, kBy<&first_step_to_cpu_rel>, kWorst, Against::on_cpu},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      kBy<&loss_rel>, kWorst, Against::reference},
     between(-kAny, kAny, {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 kBy<&final_loss>, kWorst}),

@@ -23,6 +23,7 @@ struct CellEvidence {
   std::vector<AttemptRecord> repeats;
   std::vector<int> looks{};                    // planned_looks() of the cell
   const CellDiagnosis* diagnosis = nullptr;    // of its difference from the reference; null: nobody asked
+  std::string precision = "fp32";              // "bf16"
   std::set<std::vector<std::string>> links{};  // link_kinds() of the repeats that had several GPUs, each once
 };
 

@@ -281,6 +281,52 @@ TEST_CASE("the first step's gradients count and no others, and without sketches 
   CHECK(none.missing == "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
 }
 
+TEST_CASE("a wrong gradient is not lost beside a large one, and the parameter is named", "[verdict]") {
+  CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
+  const CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
+  std::vector<TensorRecord>& ours = cell.repeats[0].lead().trace->tensors[0].tensors;
+  CellEvidence with_large = reference;
+  std::vector<TensorRecord>& theirs = with_large.repeats[0].lead().trace->tensors[0].tensors;
+  CHECK(of_cell("numerics.first_gradient_tensor_rel", cell, &with_large).value == 0);
+  for (auto* tensors : {&ours, &theirs}) {
+    TensorRecord large = (*tensors)[2];
+    large.name = "large";
+    large.sketch->l2 *= 4e5;
+    tensors->push_back(large);
+  }
+  ours[2].sketch->signed_sums[0] += 3;
+  ours[2].sketch->signed_sums[1] += 4;
+  ours[2].digest = "other";
+  CHECK(*of_cell("numerics.first_gradient_rel", cell, &with_large).value < 1e-5);  // the bound of a suite
+  const Measurement found = of_cell("numerics.first_gradient_tensor_rel", cell, &with_large);
+  CHECK(*found.value == Approx(2.5));  // 5 against a norm of 2
+  CHECK(found.finding == theirs[2].name);
+  ours[2].sketch->nan_count = 1;
+  CHECK(std::isinf(*of_cell("numerics.first_gradient_tensor_rel", cell, &with_large).value));
+  ours[2].sketch.reset();
+  CHECK(of_cell("numerics.first_gradient_tensor_rel", cell, &with_large).missing ==
+        "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
+}
+
+TEST_CASE("a gradient that is rounding alone on both sides counts by what the cell's precision rounds", "[verdict]") {
+  const auto distance = [](const char* precision) {
+    CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
+    CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
+    cell.precision = precision;
+    for (CellEvidence* side : {&cell, &reference}) {
+      std::vector<TensorRecord>& tensors = side->repeats[0].lead().trace->tensors[0].tensors;
+      TensorRecord tiny = tensors[2];
+      tiny.name = "bias";
+      tiny.sketch->l2 = 1e-9 * tensors[2].sketch->l2;
+      tiny.sketch->signed_sums = {side == &cell ? tiny.sketch->l2 : -tiny.sketch->l2};
+      tensors.push_back(tiny);
+    }
+    return *of_cell("numerics.first_gradient_tensor_rel", cell, &reference).value;
+  };
+  CHECK(distance("fp32") == 0);
+  CHECK(distance("fp64") > 1);
+}
+
 TEST_CASE("another class of device chooses its algorithms anew", "[verdict]") {
   const CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
   CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
@@ -312,10 +358,10 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     }
     throw std::logic_error("no such metric");
   };
-  for (const char* name :
-       {"numerics.reference_mismatches", "numerics.beyond_rounding", "numerics.first_gradient_rel", "numerics.loss_rel",
-        "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share", "device.changed_algorithms",
-        "comm.reference_mismatches", "comm.latency_ratio"}) {
+  for (const char* name : {"numerics.reference_mismatches", "numerics.beyond_rounding", "numerics.first_gradient_rel",
+                           "numerics.loss_rel", "numerics.first_gradient_tensor_rel", "numerics.changed_calls",
+                           "numerics.broken_calls", "memory.peak_anonymous_share", "device.changed_algorithms",
+                           "comm.reference_mismatches", "comm.latency_ratio"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
   for (const char* name :
@@ -328,7 +374,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 28);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 29);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -354,6 +400,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.by_construction_mismatches count lower numerics worst",
            "numerics.resume_mismatches count lower numerics worst",
            "numerics.first_gradient_rel rel lower numerics worst",
+           "numerics.first_gradient_tensor_rel rel lower numerics worst",
            "numerics.cpu_first_step_rel rel lower numerics worst",
            "numerics.loss_rel rel lower numerics worst",
            "numerics.final_loss loss lower numerics worst",
