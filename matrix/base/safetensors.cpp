@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint64_t kPrefixBytes = 8;
 constexpr std::uint64_t kLongestHeaderBytes = 100'000'000;
 constexpr const char* kMetadata = "__metadata__";
-constexpr std::size_t kMostTensors = 200'000;     // a model of 10^12 parameters has 140,000
-constexpr std::size_t kMostNameBytes = 16 << 20;  // of all tensors: 119 letters for each of 140,000
-constexpr std::size_t kMostSizesInAll = 1'000'000;
+constexpr std::size_t kMostTensors = 150'000;     // a model of 10^12 parameters has 140,000
+constexpr std::size_t kMostNameBytes = 12 << 20;  // of all tensors: 89 letters for each of 140,000
+constexpr std::size_t kMostSizesInAll = 500'000;
 constexpr std::size_t kMostSizes = 64;  // of one tensor, as LibTorch's own iterators
 
 constexpr std::array kDtypes = {

@@ -147,11 +147,11 @@ TEST_CASE("a header with a changed byte never reads as something outside the fil
 
 TEST_CASE("a header of more tensors than any model has is refused before one is read", "[contract]") {
   std::string text = R"({"__metadata__":{},)";
-  for (int i = 0; i < 200'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  for (int i = 0; i < 150'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
   CHECK_THAT(problem_of(file_with(text.substr(0, text.size() - 1) + "}", 0)),
              Catch::Contains("tensor `0`: is not described"));
   CHECK(problem_of(file_with(text + R"("one more":0})", 0)) ==
-        "w.safetensors: byte 8: the header names more than 200000 tensors");
+        "w.safetensors: byte 8: the header names more than 150000 tensors");
 }
 
 TEST_CASE("#41: a header that would take many times its bytes in memory is refused", "[contract]") {
@@ -163,16 +163,16 @@ TEST_CASE("#41: a header that would take many times its bytes in memory is refus
   CHECK(problem_of(file_with("{" + tensor("a", 64) + "}", 0)) == "nothing was thrown");
   CHECK_THAT(problem_of(file_with("{" + tensor("a", 65) + "}", 0)),
              Catch::Contains("tensor `a`: `shape` lists more than 64 sizes"));
-  std::string many = tensor("0", 64);
-  for (int i = 1; i < 15'625; ++i) many += "," + tensor(std::to_string(i), 64);
+  std::string many = tensor("0", 32);
+  for (int i = 1; i <= 7'812; ++i) many += "," + tensor(std::to_string(i), 64);
   CHECK(problem_of(file_with("{" + many + "}", 0)) == "nothing was thrown");
   CHECK(problem_of(file_with("{" + many + "," + tensor("one more", 1) + "}", 0)) ==
-        "w.safetensors: byte 8: the shapes in the header list more than 1000000 sizes");
-  const std::string half(8 << 20, 'a');
-  CHECK(problem_of(file_with("{" + tensor(half, 1) + "," + tensor(std::string(8 << 20, 'b'), 1) + "}", 0)) ==
+        "w.safetensors: byte 8: the shapes in the header list more than 500000 sizes");
+  const std::string half(6 << 20, 'a');
+  CHECK(problem_of(file_with("{" + tensor(half, 1) + "," + tensor(std::string(6 << 20, 'b'), 1) + "}", 0)) ==
         "nothing was thrown");
-  CHECK(problem_of(file_with("{" + tensor(half + "a", 1) + "," + tensor(std::string(8 << 20, 'b'), 1) + "}", 0)) ==
-        "w.safetensors: byte 8: the names in the header take more than 16777216 bytes");
+  CHECK(problem_of(file_with("{" + tensor(half + "a", 1) + "," + tensor(std::string(6 << 20, 'b'), 1) + "}", 0)) ==
+        "w.safetensors: byte 8: the names in the header take more than 12582912 bytes");
   std::string pairs = R"("0":"")";
   for (int i = 1; i < 100'000; ++i) pairs += ",\"" + std::to_string(i) + "\":\"\"";
   CHECK(problem_of(file_with(R"({"__metadata__":{)" + pairs + "}}", 0)) ==
