@@ -166,6 +166,12 @@ chmod +x "$work/careless/reprobench"
 ends 1 "ends with 0 and not all of it in the index" ci/fault_sweep.sh --every 61 "$work/careless/reprobench" rebuild
 took "fault_sweep.sh"
 
+# A few edits of a finished run; the same program that ends with 0 whatever happens is found out.
+ends 2 "edited_runs: name the built program" ci/edited_runs.sh
+ends 0 "questions on" ci/edited_runs.sh --every 149 "$reprobench"
+ends 1 "passes" ci/edited_runs.sh --every 29 "$work/careless/reprobench" merge
+took "edited_runs.sh"
+
 ends 0 "1 questions, 0 false alarms, 0 undecided; 1 settings" ci/false_alarms.sh --model mlp --setting threads=2 --setting gradient_checkpointing=on \
   --batches 8 --no-calibrate "$reprobench"
 ends 2 "ci/false_alarms.sh [--model NAME]" ci/false_alarms.sh --sed 2 "$reprobench"

@@ -195,6 +195,10 @@ fs::path RunDirectory::begin_segment(const CellRequest& request, AttemptSegment 
   return path;
 }
 
+// What is broken counts for nothing, whatever its files hold. A large one may be what broke it, and cost nothing to
+// make.
+constexpr std::uintmax_t kMostBytesOfBroken = std::uintmax_t{64} << 20;
+
 void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& source, AttemptEnd end,
                                  const std::string& detail, std::optional<int> rank) {
   const fs::path path = make_attempt_folder(request);
@@ -202,7 +206,9 @@ void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& sou
     const fs::path copy = path / entry.path().lexically_relative(source);
     if (entry.is_symlink()) continue;
     if (entry.is_directory()) make_folders(copy);
-    if (entry.is_regular_file()) fs::copy_file(entry.path(), copy);
+    if (!entry.is_regular_file()) continue;
+    if (end == AttemptEnd::store && entry.file_size() > kMostBytesOfBroken) continue;
+    fs::copy_file(entry.path(), copy);
   }
   journal_begin(request);
   end_attempt(request, end, detail, rank);

@@ -86,7 +86,8 @@ class RunDirectory {
                    std::optional<int> rank = std::nullopt);
 
   // Takes over an attempt of another run with all its files. They are copied, because a file with two names is refused
-  // when it is read (plain_file.hpp). Only regular files are copied.
+  // when it is read (plain_file.hpp). Only regular files are copied, and of
+  // one that ends as `store` none over 64 MiB.
   void adopt_attempt(const CellRequest& request, const std::filesystem::path& source, AttemptEnd end,
                      const std::string& detail, std::optional<int> rank = std::nullopt);
 

@@ -1,5 +1,6 @@
 #include "matrix/record/run_directory.hpp"
 
+#include <set>
 #include <sstream>
 
 #include <signal.h>
@@ -87,6 +88,23 @@ TEST_CASE("a run whose plan or journal a worker removed or changed does not fini
   const std::string what = what_of([&] { run.finish(sample_info()); });
   CHECK(what.ends_with(touched));
   CHECK(read_file(run.folder() / "run.json").find("\"ended_utc\": \"\"") != std::string::npos);
+}
+
+TEST_CASE("of an attempt that was changed no large file is taken over, of any other every one", "[record]") {
+  const AttemptEnd end = GENERATE(AttemptEnd::store, AttemptEnd::completed);
+  TemporaryFolder store;
+  TemporaryFolder source;
+  for (const char* name : {"small", "large"}) std::ofstream(source.path / name) << "";
+  fs::resize_file(source.path / "small", std::uintmax_t{64} << 20);
+  fs::resize_file(source.path / "large", (std::uintmax_t{64} << 20) + 1);
+  const SampleAttempt sample;
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+  run.adopt_attempt(sample.request, source.path, end, "");
+  std::set<std::string> taken;
+  for (const auto& entry : fs::recursive_directory_iterator(run.folder() / "cells")) {
+    if (entry.is_regular_file()) taken.insert(entry.path().filename());
+  }
+  CHECK(taken == (end == AttemptEnd::store ? std::set<std::string>{"small"} : std::set<std::string>{"small", "large"}));
 }
 
 TEST_CASE("F22: the kernel frees the lock of a runner that was killed", "[record]") {

@@ -43,9 +43,9 @@ std::string sha256_of(const fs::path& path) {
   return sha256_of(std::get<FileDescriptor>(opened).get(), path);
 }
 
-}  // namespace
-
-std::vector<SealedFile> seal_files(const fs::path& attempt_folder) {
+// `is_read` says of a file's name and size whether its content is looked at.
+template <class IsRead>
+std::vector<SealedFile> files_below(const fs::path& attempt_folder, IsRead is_read) {
   std::vector<SealedFile> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(attempt_folder, error), end; !error && entry != end;
@@ -58,18 +58,31 @@ std::vector<SealedFile> seal_files(const fs::path& attempt_folder) {
     const int fd = std::get<FileDescriptor>(opened).get();
     struct stat status {};
     if (fstat(fd, &status) != 0) fail(entry->path(), errno);
-    const std::string sha256 = status.st_size > kLargestHashedBytes ? "" : sha256_of(fd, entry->path());
-    files.push_back({entry->path().lexically_relative(attempt_folder).generic_string(), status.st_size, sha256});
+    const std::string name = entry->path().lexically_relative(attempt_folder).generic_string();
+    const bool is_hashed = status.st_size <= kLargestHashedBytes && is_read(name, status.st_size);
+    files.push_back({name, status.st_size, is_hashed ? sha256_of(fd, entry->path()) : ""});
   }
   if (error) throw StoreError("cannot read " + attempt_folder.string() + ": " + error.message());
   std::sort(files.begin(), files.end(), [](const SealedFile& a, const SealedFile& b) { return a.name < b.name; });
   return files;
 }
 
+}  // namespace
+
+std::vector<SealedFile> seal_files(const fs::path& attempt_folder) {
+  return files_below(attempt_folder, [](const std::string&, std::int64_t) { return true; });
+}
+
 std::string broken_seal(const fs::path& attempt_folder, const std::vector<SealedFile>& sealed) {
   if (!fs::exists(attempt_folder)) return "its folder is missing since it was judged";
+  std::map<std::string, std::int64_t> sizes;
+  for (const SealedFile& file : sealed) sizes.emplace(file.name, file.size_bytes);
+  const auto has_its_size = [&](const std::string& name, std::int64_t bytes) {
+    const auto of_seal = sizes.find(name);
+    return of_seal != sizes.end() && of_seal->second == bytes;
+  };
   std::map<std::string, SealedFile> found;
-  for (SealedFile& file : seal_files(attempt_folder)) found.emplace(file.name, std::move(file));
+  for (SealedFile& file : files_below(attempt_folder, has_its_size)) found.emplace(file.name, std::move(file));
   for (const SealedFile& file : sealed) {
     const auto here = found.find(file.name);
     if (here == found.end()) return file.name + " is missing since it was judged";
