@@ -184,7 +184,7 @@ def problem_of(verb, relative, code, said, seconds, bytes_taken):
 
 wanted = sys.argv[5:] or list(VERBS)
 files = kinds_of_files()
-bad, number = 0, 0
+bad, number, asked_in_all = 0, 0, 0
 for verb in wanted:
     asked, codes, longest, most = 0, {}, 0.0, 0
     for relative in files:
@@ -198,6 +198,7 @@ for verb in wanted:
                 continue
             code, said, seconds, bytes_taken = call(*VERBS[verb])
             asked += 1
+            asked_in_all += 1
             codes[code] = codes.get(code, 0) + 1
             longest, most = max(longest, seconds), max(most, bytes_taken)
             problem = problem_of(verb, relative, code, said, seconds, bytes_taken)
@@ -209,5 +210,5 @@ for verb in wanted:
                 shutil.copytree(store / "runs" / edited_run, pathlib.Path(keep) / f"{bad}", symlinks=True)
     ends = ", ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
     print(f"{verb:8}  {asked:4} questions on {len(files)} files, exit codes {ends}; at most {longest:.1f} s and {most / 1e6:.0f} MB", flush=True)
-sys.exit(1 if bad or number == 0 else 0)
+sys.exit(1 if bad or asked_in_all == 0 else 0)
 PYTHON

@@ -169,6 +169,7 @@ took "fault_sweep.sh"
 # A few edits of a finished run; the same program that ends with 0 whatever happens is found out.
 ends 2 "edited_runs: name the built program" ci/edited_runs.sh
 ends 0 "questions on" ci/edited_runs.sh --every 149 "$reprobench"
+ends 1 "rebuild      0 questions" ci/edited_runs.sh --every 100000 "$reprobench" rebuild
 ends 1 "passes" ci/edited_runs.sh --every 29 "$work/careless/reprobench" merge
 took "edited_runs.sh"
 

@@ -95,6 +95,10 @@ UntrustedPolicy untrusted_policy(const std::string& file, const std::string& mat
   }
   UntrustedPolicy policy = load_policy(file);
   if (const std::string problem = not_own(file); !problem.empty()) throw UsageError("--policy: " + problem);
+  for (const fs::path& folder : folder_and_above(fs::absolute(file).parent_path())) {
+    const std::string problem = may_be_swapped(folder);
+    if (!problem.empty()) throw UsageError(fmt::format("--policy: {}, and so may swap {}", problem, file));
+  }
   return policy;
 }
 

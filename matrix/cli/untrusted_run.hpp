@@ -15,7 +15,8 @@
 namespace reprobench {
 
 // The policy of that file; the defaults if no file is named. Throws UsageError if it lies in the checkout of the
-// matrix, whose author could change it, or if another user may write to it. Throws SpecError for what it says.
+// matrix, whose author could change it, or if another user may write to it or swap it
+// through a folder above it. Throws SpecError for what it says.
 UntrustedPolicy untrusted_policy(const std::string& file, const std::string& matrix);
 
 // Throws UsageError for a plan that asks for more than the policy allows, or for a GPU, which no enclosure hands in.

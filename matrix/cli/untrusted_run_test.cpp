@@ -192,6 +192,9 @@ TEST_CASE("#41: a policy is none that came with the matrix, or that others may w
   const std::string open = place.policy("");
   fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
   CHECK_THROWS_WITH(place.run_with(open), Contains("--policy: others may write to "));
+  fs::permissions(open, fs::perms::others_write, fs::perm_options::remove);
+  fs::permissions(place.admin.path, fs::perms::others_write, fs::perm_options::add);
+  CHECK_THROWS_WITH(place.run_with(open), Contains("and so may swap " + open));
 }
 
 TEST_CASE("#41: an untrusted run whose time is over launches nothing more, and is undecided", "[cli][process]") {

@@ -318,7 +318,7 @@ Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* ref
                           [](const Trace& a, const Trace& b) { return gradient_distance_rel(a, b, 1); });
 }
 
-// One tensor that is wrong can be a millionth of all gradients' length.
+// One tensor that is wrong can be some millionths of all gradients' length.
 Measurement first_gradient_tensor_rel(const CellEvidence& cell, const CellEvidence* reference) {
   const AttemptRecord& measured = cell.repeats[0];
   const AttemptRecord& expected = reference->repeats[0];
