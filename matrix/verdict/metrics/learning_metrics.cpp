@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/base/number.hpp"
+#include "matrix/verdict/metrics/over_ranks.hpp"
 
 namespace reprobench {
 namespace {
@@ -82,6 +83,12 @@ bool trains_alike(const AttemptRecord& one, const AttemptRecord& other) {
 std::optional<std::size_t> end_steps(std::size_t steps) {
   const std::size_t count = std::max(kFewestEndSteps, steps / 10);
   return 2 * count <= steps ? std::optional(count) : std::nullopt;
+}
+
+std::optional<double> final_loss(const AttemptRecord& attempt) {
+  return largest_of_ranks(attempt, [](const RankRecord& rank) {
+    return rank.trace->steps.empty() ? std::nullopt : exact_float_from_json(rank.trace->steps.back().loss);
+  });
 }
 
 Measurement end_loss(const AttemptRecord& attempt, const MeasurementSelection&) {

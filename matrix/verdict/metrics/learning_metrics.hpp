@@ -14,6 +14,9 @@ namespace reprobench {
 // How many steps an end of a run has; nothing for a run of fewer than ten, whose ends would meet.
 std::optional<std::size_t> end_steps(std::size_t steps);
 
+// "numerics.final_loss", that of the last step on the rank with the largest.
+std::optional<double> final_loss(const AttemptRecord& attempt);
+
 // "numerics.end_loss", that of the rank with the largest. A run that is too short or lacks a loss has no value.
 Measurement end_loss(const AttemptRecord& attempt, const MeasurementSelection& of);
 

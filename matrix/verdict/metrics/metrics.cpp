@@ -1,385 +1,28 @@
 #include "matrix/verdict/metrics/metrics.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
 #include <type_traits>
 
 #include <fmt/format.h>
 
-#include "matrix/base/number.hpp"
-#include "matrix/evidence/timed_steps.hpp"
-#include "matrix/numerics/steps/tensor_distance.hpp"
-#include "matrix/stats/robust.hpp"
-#include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/metrics/bitwise.hpp"
 #include "matrix/verdict/metrics/collective_metrics.hpp"
 #include "matrix/verdict/metrics/compute_share.hpp"
+#include "matrix/verdict/metrics/difference_metrics.hpp"
 #include "matrix/verdict/metrics/layout_metrics.hpp"
 #include "matrix/verdict/metrics/learning_metrics.hpp"
+#include "matrix/verdict/metrics/memory_metrics.hpp"
 #include "matrix/verdict/metrics/probe_metrics.hpp"
 #include "matrix/verdict/metrics/replica_metrics.hpp"
 #include "matrix/verdict/metrics/resume_metrics.hpp"
 #include "matrix/verdict/metrics/scaling_metrics.hpp"
 #include "matrix/verdict/metrics/skipped_updates.hpp"
 #include "matrix/verdict/metrics/state_memory_metrics.hpp"
+#include "matrix/verdict/metrics/step_metrics.hpp"
 
 namespace reprobench {
 namespace {
-
-using MaybeValue = std::optional<double>;
-
-MaybeValue median_step_time_ns(const AttemptRecord& attempt) {
-  const std::vector<double> times_ns = timed_steps_ns(attempt);
-  if (times_ns.empty()) return std::nullopt;
-  return median(times_ns);
-}
-
-// Over all ranks of an attempt; nothing if one of them lacks its value. A time is the slowest rank's and device memory
-// the fullest one's; host memory and samples add up, as the ranks share the host and the batch.
-template <class Value>
-MaybeValue largest(const AttemptRecord& attempt, Value value) {
-  MaybeValue result;
-  for (const RankRecord& rank : attempt.ranks) {
-    const MaybeValue one = value(rank);
-    if (!one || std::isnan(*one)) return one;
-    result = result ? std::max(*result, *one) : *one;
-  }
-  return result;
-}
-
-template <class Value>
-MaybeValue total(const AttemptRecord& attempt, Value value) {
-  double sum = 0;
-  for (const RankRecord& rank : attempt.ranks) {
-    const MaybeValue one = value(rank);
-    if (!one) return std::nullopt;
-    sum += *one;
-  }
-  return sum;
-}
-
-double total_steps_ns(const AttemptRecord& attempt) {
-  const std::vector<double> times_ns = all_steps_ns(attempt);
-  return std::accumulate(times_ns.begin(), times_ns.end(), 0.0);
-}
-
-// A step in fifty may take a hundred times as long without moving the median.
-MaybeValue mean_step_time_ns(const AttemptRecord& attempt) {
-  const std::size_t steps = attempt.lead().trace->steps.size();
-  if (steps == 0) return std::nullopt;
-  return total_steps_ns(attempt) / static_cast<double>(steps);
-}
-
-// The first steps are always slow: in a short run they would be all that this is about.
-MaybeValue step_time_p99_ns(const AttemptRecord& attempt) {
-  const std::vector<double> times_ns = all_steps_ns(attempt);
-  if (times_ns.empty()) return std::nullopt;
-  return percentile(std::span(times_ns).subspan(warm_up_steps(times_ns.size())), 0.99);
-}
-
-MaybeValue samples_per_s(const AttemptRecord& attempt) {
-  const double time_ns = total_steps_ns(attempt);
-  if (time_ns <= 0) return std::nullopt;
-  const auto samples = total(attempt, [](const RankRecord& rank) {
-    double sum = 0;
-    for (const StepRecord& step : rank.trace->steps) sum += static_cast<double>(step.samples);
-    return MaybeValue(sum);
-  });
-  return *samples * 1e9 / time_ns;
-}
-
-// Of all time after the warm-up; nothing where a step does not say.
-MaybeValue data_wait_share(const AttemptRecord& attempt) {
-  return largest(attempt, [](const RankRecord& rank) -> MaybeValue {
-    const StepList& steps = rank.trace->steps;
-    double waited_ns = 0;
-    double all_ns = 0;
-    for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
-      if (!steps[i].phases.data_wait_ns) return std::nullopt;
-      waited_ns += static_cast<double>(*steps[i].phases.data_wait_ns);
-      all_ns += static_cast<double>(steps[i].step_time_ns);
-    }
-    return all_ns > 0 ? MaybeValue(waited_ns / all_ns) : std::nullopt;
-  });
-}
-
-MaybeValue start_to_first_step_ns(const AttemptRecord& attempt) {
-  return largest(attempt, [](const RankRecord& rank) {
-    const auto time_ns = rank.result->start_to_first_step_ns;
-    return time_ns > 0 ? MaybeValue(static_cast<double>(time_ns)) : std::nullopt;
-  });
-}
-
-MaybeValue peak_rss_bytes(const AttemptRecord& attempt) {
-  return total(attempt, [](const RankRecord& rank) {
-    const auto bytes = rank.result->peak_rss_bytes;
-    return bytes > 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
-  });
-}
-
-MaybeValue peak_anonymous_bytes(const AttemptRecord& attempt) {
-  return total(attempt, [](const RankRecord& rank) {
-    const auto bytes = rank.result->peak_anonymous_bytes;
-    return bytes > 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
-  });
-}
-
-// The results write -1 for what a device does not have.
-MaybeValue device_peak_bytes(const AttemptRecord& attempt) {
-  return largest(attempt, [](const RankRecord& rank) {
-    const auto bytes = rank.result->peak_allocated_bytes;
-    return bytes >= 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
-  });
-}
-
-// Growth over the second half of the run, when every buffer has long been touched.
-template <std::int64_t StepRecord::*bytes>
-MaybeValue growth_bytes(const AttemptRecord& attempt) {
-  return total(attempt, [](const RankRecord& rank) -> MaybeValue {
-    std::vector<double> samples;
-    for (const StepRecord& step : rank.trace->steps) {
-      if (step.*bytes >= 0) samples.push_back(static_cast<double>(step.*bytes));
-    }
-    if (samples.size() < 4) return std::nullopt;
-    return samples.back() - samples[samples.size() / 2];
-  });
-}
-
-MaybeValue final_loss(const AttemptRecord& attempt) {
-  return largest(attempt, [](const RankRecord& rank) {
-    return rank.trace->steps.empty() ? std::nullopt : exact_float_from_json(rank.trace->steps.back().loss);
-  });
-}
-
-std::string other_layout(const AttemptRecord& measured, const AttemptRecord& expected) {
-  if (measured.ranks.size() == expected.ranks.size()) return "";
-  return fmt::format("{} ranks against {}", measured.ranks.size(), expected.ranks.size());
-}
-
-// "differs from repeat 0 in 182 of 200 steps", "differs from repeat 0 in the state after the last step".
-std::string difference_text(const TraceComparison& comparison, const std::string& against) {
-  if (comparison.steps_differing == 0 && !comparison.final_state_differs) {
-    return fmt::format("has the bits of {} in all {} steps", against, comparison.steps_compared);
-  }
-  const std::string where = comparison.steps_differing == 0
-                                ? "the state after the last step"
-                                : fmt::format("{} of {} steps{}", comparison.steps_differing, comparison.steps_compared,
-                                              comparison.final_state_differs ? " and the state after them" : "");
-  return fmt::format("differs from {} in {}", against, where);
-}
-
-// Every rank against the same rank of the other side; the one with most differences speaks.
-Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& expected, const std::string& against) {
-  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
-  Measurement worst;
-  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
-    const std::string name = measured.ranks.size() > 1 ? fmt::format("{}, rank {}", against, i) : against;
-    const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace);
-    // A probe has none: its numbers are measurements, which other metrics hold against each other.
-    if (comparison.steps_compared == 0) return no_value("no step was recorded on both sides");
-    const auto differing = static_cast<double>(comparison.steps_differing + (comparison.final_state_differs ? 1 : 0));
-    if (worst.value && differing <= *worst.value) continue;
-    std::string statement = fmt::format("repeat {} {}", measured.repeat, difference_text(comparison, name));
-    const std::string skip = other_skip_text(*measured.ranks[i].trace, *expected.ranks[i].trace,
-                                             fmt::format("repeat {}", measured.repeat), name);
-    if (!skip.empty()) statement += "; " + skip;
-    worst = {differing, std::nullopt, "", "", statement, measured.repeat};
-    if (comparison.first) worst.divergence = CheckDivergence{*comparison.first, name};
-  }
-  return worst;
-}
-
-// The largest distance between equal ranks of two attempts; nothing if one pair of them has none.
-template <class Distance>
-Measurement largest_distance(const AttemptRecord& measured, const AttemptRecord& expected, const char* none,
-                             Distance distance) {
-  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
-  double largest = 0;
-  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
-    const std::optional<double> one = distance(*measured.ranks[i].trace, *expected.ranks[i].trace);
-    if (!one) return no_value(none);
-    if (std::isnan(*one)) return {one, std::nullopt, ""};
-    largest = std::max(largest, *one);
-  }
-  return {largest, std::nullopt, ""};
-}
-
-// Whether all others agree among themselves and with nothing of the first: then the first is the odd one.
-bool is_first_odd(const std::vector<AttemptRecord>& repeats) {
-  const auto chain = [](const AttemptRecord& attempt) { return attempt.lead().result->chain; };
-  return repeats.size() > 2 && chain(repeats[0]) != chain(repeats[1]) &&
-         std::all_of(repeats.begin() + 2, repeats.end(),
-                     [&](const AttemptRecord& attempt) { return chain(attempt) == chain(repeats[1]); });
-}
-
-Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
-  if (cell.repeats.size() < 2) return no_value("needs at least 2 repeats, the cell has 1");
-  if (is_first_odd(cell.repeats)) return differing_steps(cell.repeats[0], cell.repeats[1], "repeat 1");
-  Measurement worst{0.0, std::nullopt, ""};
-  for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
-    Measurement against_first = differing_steps(cell.repeats[i], cell.repeats[0], "repeat 0");
-    if (!against_first.value) return against_first;
-    if (*against_first.value > *worst.value) worst = std::move(against_first);
-  }
-  if (*worst.value == 0) {
-    worst.statement = fmt::format("{} processes have equal bits in all {} steps", cell.repeats.size(),
-                                  cell.repeats[0].lead().trace->steps.size());
-  }
-  return worst;
-}
-
-// A single odd repeat is repeat_mismatches' business: the reference is held against the first.
-Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* reference) {
-  return differing_steps(cell.repeats[0], reference->repeats[0], reference->slug);
-}
-
-// The first repeats of both sides that differ; of equal ones the last that were compared.
-Measurement first_difference(const CellEvidence& cell, const CellEvidence& reference) {
-  Measurement found;
-  for (const AttemptRecord& ours : cell.repeats) {
-    for (const AttemptRecord& theirs : reference.repeats) {
-      found = differing_steps(ours, theirs, reference.slug);
-      if (found.value != 0.0) return found;
-    }
-  }
-  return found;
-}
-
-// Equal bits need no diagnosis; other bits are never judged by anything else.
-Measurement beyond_rounding(const CellEvidence& cell, const CellEvidence* reference) {
-  Measurement found = first_difference(cell, *reference);
-  if (!found.value || *found.value == 0) return found;
-  const CellDiagnosis* diagnosis = cell.diagnosis;
-  if (diagnosis == nullptr) {
-    Measurement open = no_value(found.statement + "; what the difference is was not asked");
-    open.missing_reason = "undiagnosed";
-    return open;
-  }
-  found.statement = fmt::format("{}: {}", to_string(diagnosis->word), diagnosis->sentence);
-  switch (diagnosis->word) {
-    case ExplainedWord::rounding:
-      found.value = 0;
-      return found;
-    case ExplainedWord::another_computation:
-    case ExplainedWord::defect:
-      found.value = 1;
-      return found;
-    case ExplainedWord::undecided:
-      break;
-  }
-  Measurement open = no_value(found.statement);
-  open.missing_reason = "undiagnosed";
-  return open;
-}
-
-// The largest of the cell's repeats by the smallest of the reference's, so that chance never makes it look smaller.
-Measurement peak_anonymous_share(const CellEvidence& cell, const CellEvidence* reference) {
-  Measurement largest;
-  for (const AttemptRecord& attempt : cell.repeats) {
-    const MaybeValue bytes = peak_anonymous_bytes(attempt);
-    if (!bytes) return no_value(fmt::format("repeat {} measured none", attempt.repeat));
-    if (!largest.value || *bytes > *largest.value) largest = {bytes, std::nullopt, "", "", "", attempt.repeat};
-  }
-  MaybeValue of_reference;
-  for (const AttemptRecord& attempt : reference->repeats) {
-    const MaybeValue bytes = peak_anonymous_bytes(attempt);
-    if (!bytes) return no_value(fmt::format("{} measured none", reference->slug));
-    if (!of_reference || *bytes < *of_reference) of_reference = bytes;
-  }
-  largest.statement =
-      fmt::format("{:.1f} MB, {} takes {:.1f} MB", *largest.value * 1e-6, reference->slug, *of_reference * 1e-6);
-  largest.value = *largest.value / *of_reference;
-  return largest;
-}
-
-// A cell whose repeats differ among themselves says nothing about another host.
-Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other) {
-  for (const CellEvidence* side : {&cell, other}) {
-    const Measurement own = side->repeats.size() < 2 ? Measurement{0.0, {}, ""} : repeat_mismatches(*side, nullptr);
-    if (!own.value) return no_value(side->slug + ": " + own.missing);
-    if (*own.value > 0) return no_value(side->slug + " does not repeat its own bits");
-  }
-  return differing_steps(cell.repeats[0], other->repeats[0], other->slug);
-}
-
-// Another class of GPU has other kernels, and a fault that was planted in a repeat changes no library's choice.
-Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* reference) {
-  if (cell.device != reference->device) return no_value("a library chooses anew for every class of device");
-  return changed_algorithms_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
-}
-
-constexpr const char* kNoGradientSketches =
-    "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`";
-
-Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  return largest_distance(cell.repeats[0], reference->repeats[0], kNoGradientSketches,
-                          [](const Trace& a, const Trace& b) { return gradient_distance_rel(a, b, 1); });
-}
-
-// One tensor that is wrong can be some millionths of all gradients' length.
-Measurement first_gradient_tensor_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  const AttemptRecord& measured = cell.repeats[0];
-  const AttemptRecord& expected = reference->repeats[0];
-  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
-  FarthestTensor farthest;
-  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
-    const TensorsRecord* ours = tensors_of_step(*measured.ranks[i].trace, 1);
-    const TensorsRecord* theirs = tensors_of_step(*expected.ranks[i].trace, 1);
-    const auto found = ours == nullptr || theirs == nullptr
-                           ? std::nullopt
-                           : farthest_tensor(*ours, *theirs, TensorRole::parameter_gradient, cell.precision);
-    if (!found) return no_value(kNoGradientSketches);
-    if (farthest.name.empty() || found->distance_rel > farthest.distance_rel) farthest = *found;
-  }
-  Measurement found{farthest.distance_rel, std::nullopt, ""};
-  if (farthest.distance_rel > 0) found.finding = farthest.name;
-  return found;
-}
-
-Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  return largest_distance(cell.repeats[0], reference->repeats[0], "a loss is missing", &largest_loss_distance_rel);
-}
-
-// Before the first update both hold the same weights, so this far rounding alone takes them apart.
-Measurement first_step_to_cpu_rel(const CellEvidence& cell, const CellEvidence* on_cpu) {
-  const Measurement gradients = first_gradient_rel(cell, on_cpu);
-  const Measurement loss = largest_distance(cell.repeats[0], on_cpu->repeats[0], "the first step's loss is missing",
-                                            &first_loss_distance_rel);
-  for (const Measurement* found : {&gradients, &loss}) {
-    if (!found->value) return *found;
-  }
-  Measurement larger = std::isnan(*loss.value) || *loss.value > *gradients.value ? loss : gradients;
-  larger.statement = fmt::format("the first step's loss is {:.2g} and its gradients are {:.2g} from those of {}",
-                                 *loss.value, *gradients.value, on_cpu->slug);
-  return larger;
-}
-
-// NVML averages over up to a second itself, so a handful of readings is one number.
-constexpr std::int64_t kFewestUtilisationReadings = 8;
-
-// Of the readings while the steps ran that count, so of the SMs under load and not of the start-up.
-Measurement utilisation(const AttemptRecord& attempt, const MeasurementSelection&) {
-  const auto none = [&](const std::string& why) { return no_value(fmt::format("repeat {} {}", attempt.repeat, why)); };
-  if (!attempt.telemetry) return none("had no GPU to read");
-  const TelemetrySummary& telemetry = *attempt.telemetry;
-  const auto percent = telemetry[Quantity::utilisation_percent];
-  if (!percent) return none("has no reading of its GPU's utilisation");
-  const std::int64_t gpus = std::max<std::int64_t>(static_cast<std::int64_t>(telemetry.gpus.size()), 1);
-  if (telemetry.training_samples / gpus < kFewestUtilisationReadings) {
-    return none(fmt::format("trained too briefly: {} readings of its GPU, {} would say something",
-                            telemetry.training_samples / gpus, kFewestUtilisationReadings));
-  }
-  return {static_cast<double>(percent->median) / 100, std::nullopt, ""};
-}
-
-Measurement step_energy_j(const AttemptRecord& attempt, const MeasurementSelection&) {
-  const auto none = [&](const std::string& why) { return no_value(fmt::format("repeat {}: {}", attempt.repeat, why)); };
-  if (!attempt.telemetry) return none("it had no GPU to read");
-  if (!attempt.telemetry->step_energy_j) return none(attempt.telemetry->step_energy_missing);
-  return {*attempt.telemetry->step_energy_j, std::nullopt, ""};
-}
 
 using enum Dimension;
 constexpr auto kLower = Better::lower;
@@ -396,7 +39,7 @@ Measurement measured_by(const MetricInput& input) {
   } else if constexpr (std::is_invocable_v<Of, const AttemptRecord&, const MeasurementSelection&>) {
     return Measure(*input.attempt, *input.of);
   } else {
-    const MaybeValue value = Measure(*input.attempt);
+    const std::optional<double> value = Measure(*input.attempt);
     if (value) return {value, std::nullopt, ""};
     return no_value(fmt::format("repeat {} of {} did not record it", input.attempt->repeat, input.cell.slug));
   }
@@ -470,10 +113,10 @@ constexpr Metric kMetrics[] = {
     over_steps({{"throughput.mfu", "rel", kHigher, throughput, "floating-point operations a second of the median step as a share of the GPU's dense peak by its data sheet"}, kBy<&model_flop_utilisation>, kPaired}),
     between(0, 1, of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, kBy<&data_wait_share>)),
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    kBy<&peak_rss_bytes>, kWorst},
-    between(-kAny, kAny, {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            kBy<&growth_bytes<&StepRecord::rss_bytes>>, kWorst}),
+    between(-kAny, kAny, {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            kBy<&rss_growth_bytes>, kWorst}),
     {{"memory.peak_anonymous",         "bytes", kLower,  memory,     "largest resident set of the worker without mapped files"},               kBy<&peak_anonymous_bytes>, kWorst},
     {{"memory.peak_anonymous_share",   "rel",   kLower,  memory,     "largest resident set without mapped files as a share of the reference's"}, kBy<&peak_anonymous_share>, kWorst, Against::reference},
-    between(-kAny, kAny, {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, kBy<&growth_bytes<&StepRecord::anonymous_bytes>>, kWorst}),
+    between(-kAny, kAny, {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, kBy<&anonymous_growth_bytes>, kWorst}),
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     kBy<&device_peak_bytes>, kWorst},
     {{"memory.optimizer_state_share",  "rel",   kLower,  memory,     "optimizer state of the fullest rank times the number of ranks, as a share of one rank's"}, kBy<&optimizer_state_share>, kWorst, Against::one_rank},
     {{"memory.model_state_share",      "rel",   kLower,  memory,     "parameters, gradients and optimizer state of the fullest rank as a share of one rank's"}, kBy<&model_state_share>, kWorst, Against::one_rank},
