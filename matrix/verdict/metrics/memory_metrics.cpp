@@ -18,7 +18,8 @@ std::optional<double> growth_bytes(const AttemptRecord& attempt) {
       if (step.*bytes >= 0) samples.push_back(static_cast<double>(step.*bytes));
     }
     if (samples.size() < 4) return std::nullopt;
-    return samples.back() - samples[samples.size() / 2];
+    // A reading is of the end of its step: of four, the second ends the first half.
+    return samples.back() - samples[(samples.size() - 1) / 2];
   });
 }
 
