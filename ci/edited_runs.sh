@@ -178,11 +178,25 @@ def problem_of(verb, relative, code, said, seconds, bytes_taken):
         return "shows a file from elsewhere"
     if relative.name in EVIDENCE and is_green(verb, code):
         return "passes"
+    if verb == "rebuild" and relative.name == "verdict.json" and "passed" in words_of_list():
+        return "is listed as passed"
     if verb == "report" and relative.name in EVIDENCE and code == 0 and not re.search(r"changed|missing|appeared", said):
         return "does not say that it was changed"
     return ""
 
+def words_of_list():
+    """The run's verdict as the list of runs has it."""
+    _, said, _, _ = call("list", "runs")
+    return " ".join(line for line in said.splitlines() if edited_run in line)
+
 wanted = sys.argv[5:] or list(VERBS)
+# An answer counts only of a verb that would have done its work on the run as it was.
+for verb in wanted:
+    shutil.copytree(base, store, symlinks=True)
+    code, said, _, _ = call(*VERBS[verb])
+    assert code == (3 if verb == "attest" else 0), f"{verb} of a run that nobody edited ends with {code}: {said}"
+    assert verb != "rebuild" or "passed" in words_of_list(), words_of_list()
+    shutil.rmtree(store)
 files = kinds_of_files()
 bad, number, asked_in_all = 0, 0, 0
 for verb in wanted:

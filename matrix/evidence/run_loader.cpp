@@ -73,7 +73,9 @@ Journal read_sealed_journal(const fs::path& run_folder, const RunSeal& found) {
   const auto judged = seal_in_verdict(run_folder);
   if (!is_planned || (judged && judged->plan_sha256 != found.plan_sha256)) refuse("plan.json");
   if (judged && judged->journal_sha256 != found.journal_sha256) refuse("journal.jsonl");
-  if (!broken_verdict(run_folder, journal.verdict_sha256).empty()) refuse("verdict.json");
+  if (const std::string broken = broken_verdict(run_folder, journal.verdict_sha256); !broken.empty()) {
+    throw StoreError((run_folder / broken).string());
+  }
   return journal;
 }
 

@@ -8,6 +8,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/sample_attempt.hpp"
+#include "matrix/record/verdict_seal.hpp"
 
 namespace reprobench {
 namespace {
@@ -129,7 +130,7 @@ struct SealedRun {
     const RunSeal seal = run.finish(sample_info());
     nlohmann::json verdict = document("verdict");
     verdict["seal"] = written(seal);
-    std::ofstream(folder / "verdict.json") << verdict;
+    write_sealed_verdict(folder, verdict.dump());
   }
   AttemptRecord loaded() const { return load_run(folder.string()).cells.at(0).attempts.at(0); }
 
@@ -213,8 +214,12 @@ TEST_CASE("a plan that changed since it was judged is refused, with a verdict an
 TEST_CASE("a journal that changed since the verdict was made of it is refused", "[evidence]") {
   const SealedRun run;
   const std::string journal = read_file(run.folder / "journal.jsonl");
-  const std::size_t last_line = journal.rfind('\n', journal.size() - 2) + 1;
-  fs::resize_file(run.folder / "journal.jsonl", last_line);
+  const std::string_view before = journal_before_verdicts(journal);
+  fs::resize_file(run.folder / "journal.jsonl", before.size());
+  CHECK(what_of([&] { load_run(run.folder.string()); }) ==
+        (run.folder / "verdict.json").string() +
+            " has no line in journal.jsonl that vouches for it; `report --rejudge` judges what there is");
+  fs::resize_file(run.folder / "journal.jsonl", before.rfind('\n', before.size() - 2) + 1);
   CHECK(what_of([&] { load_run(run.folder.string()); }) ==
         (run.folder / "journal.jsonl").string() + " changed since it was judged");
   fs::remove(run.folder / "verdict.json");

@@ -16,6 +16,7 @@
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/record/sqlite_database.hpp"
+#include "matrix/record/verdict_seal.hpp"
 
 namespace reprobench {
 namespace {
@@ -84,6 +85,18 @@ json parsed_file(const fs::path& path) {
   return document;
 }
 
+// Null: there is none yet, or it is not the one that was judged. `problem` says the latter.
+json verdict_of(const fs::path& folder, std::string& problem) {
+  const fs::path path = folder / "verdict.json";
+  if (!fs::exists(path)) return nullptr;
+  try {
+    if (const std::string broken = broken_verdict(folder); !broken.empty()) problem = (folder / broken).string();
+  } catch (const StoreError& error) {
+    problem = error.what();
+  }
+  return problem.empty() ? parsed_file(path) : json(nullptr);
+}
+
 // How many runs were found; those that cannot be read are named in `problems`.
 int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& problems) {
   if (!fs::is_directory(store / "runs")) return 0;
@@ -100,9 +113,9 @@ int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& proble
     remove_abandoned_files(folder / "report");
     if (!fs::exists(fs::symlink_status(folder / "run.json"))) continue;  // it died before it was a run
     try {
-      const json run = parsed_file(folder / "run.json");
-      const fs::path verdict = folder / "verdict.json";
-      add_to(db, folder, run, fs::exists(verdict) ? parsed_file(verdict) : json(nullptr));
+      std::string problem;
+      add_to(db, folder, parsed_file(folder / "run.json"), verdict_of(folder, problem));
+      if (!problem.empty()) problems.push_back(problem);
       ++found;
     } catch (const StoreError& error) {
       problems.push_back(error.what());
@@ -122,9 +135,9 @@ std::vector<IndexedRun> runs_of_files(const fs::path& store) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(store / "runs", error)) {
     try {
-      const fs::path verdict = entry.path() / "verdict.json";
-      runs.push_back(indexed_run(entry.path(), parsed_file(entry.path() / "run.json"),
-                                 fs::exists(verdict) ? parsed_file(verdict) : json(nullptr)));
+      std::string problem;  // shown as a run without a verdict
+      runs.push_back(
+          indexed_run(entry.path(), parsed_file(entry.path() / "run.json"), verdict_of(entry.path(), problem)));
     } catch (const StoreError&) {
       continue;
     } catch (const ContractError&) {

@@ -10,10 +10,13 @@
 
 #include "ci/catch.hpp"
 #include "ci/thrown.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/trace.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/record/sample_attempt.hpp"
 #include "matrix/record/sqlite_database.hpp"
+#include "matrix/record/verdict_seal.hpp"
 
 namespace reprobench {
 namespace {
@@ -50,7 +53,12 @@ struct IndexedStore {
     const fs::path folder = store.path / "runs" / run_id;
     fs::create_directories(folder);
     std::ofstream(folder / "run.json") << run_named(run_id, started_utc).dump();
-    std::ofstream(folder / "verdict.json") << sample_verdict("failed").dump();
+    seal(run_id, sample_verdict("failed").dump());
+  }
+  void seal(const std::string& run_id, const std::string& verdict) const {
+    const fs::path folder = store.path / "runs" / run_id;
+    std::ofstream(folder / "journal.jsonl") << trace_line(written(JournalHeader{run_id, std::string(64, '0')}), 0);
+    write_sealed_verdict(folder, verdict);
   }
   std::string refusal() const {
     return message_of<StoreError>([&] { ResultIndex(store.path).runs(); });
@@ -176,7 +184,7 @@ TEST_CASE("a run with the same cell twice is named by a rebuild, and the others 
   for (const char* name : {"r1", "r2", "r3"}) scene.write_run(name, "2026-01-01T00:00:00Z");
   json twice = sample_verdict("passed");
   twice["cells"].push_back(twice["cells"][0]);
-  std::ofstream(scene.store.path / "runs" / "r2" / "verdict.json") << twice.dump();
+  scene.seal("r2", twice.dump());
   fs::create_directories(scene.store.path / "runs" / ".r4");  // being built
   fs::create_directories(scene.store.path / "runs" / "r5");   // it died before it was a run (#41)
   std::vector<std::string> problems;
@@ -187,6 +195,25 @@ TEST_CASE("a run with the same cell twice is named by a rebuild, and the others 
   REQUIRE(runs.size() == 2);
   CHECK(runs[0].run_id == "r3");
   CHECK(runs[1].run_id == "r1");
+}
+
+TEST_CASE("a verdict that is not the one that was judged is in no list of runs, and a rebuild names it", "[record]") {
+  IndexedStore scene;
+  for (const char* name : {"r1", "r2", "r3"}) scene.write_run(name, "2026-01-01T00:00:00Z");
+  const fs::path runs = scene.store.path / "runs";
+  std::ofstream(runs / "r2" / "verdict.json") << sample_verdict("passed").dump();
+  fs::remove(runs / "r3" / "journal.jsonl");
+  const auto words = [&] {
+    std::string text;
+    for (const IndexedRun& run : indexed_runs(scene.store.path)) text += run.run_id + "=" + run.verdict + " ";
+    return text;
+  };
+  std::vector<std::string> problems;
+  CHECK(ResultIndex::rebuild(scene.store.path, &problems) == 3);
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0] == (runs / "r2" / "verdict.json changed since it was judged").string());
+  CHECK(problems[1].find("journal.jsonl") != std::string::npos);
+  CHECK(words() == "r3= r2= r1=failed ");
 }
 
 TEST_CASE("a verdict that misses a field changes nothing", "[record]") {

@@ -28,14 +28,24 @@ void append(const fs::path& path, const std::string& line) {
   if (error != 0) throw StoreError(fmt::format("cannot write {}: {}", path.string(), std::strerror(error)));
 }
 
+void cut_to(const fs::path& path, std::size_t bytes) {
+  std::error_code error;
+  fs::resize_file(path, bytes, error);
+  if (error) throw StoreError(fmt::format("cannot write {}: {}", path.string(), error.message()));
+}
+
+// Without a last one that has no end.
+std::string_view whole_lines(std::string_view text) { return text.substr(0, text.rfind('\n') + 1); }
+
 }  // namespace
 
 void write_sealed_verdict(const fs::path& run_folder, std::string_view text) {
   write_file_atomically(run_folder / "verdict.json", text);
-  const std::string journal = read_file(run_folder / "journal.jsonl");
-  if (!journal.ends_with('\n')) return;
-  append(run_folder / "journal.jsonl",
-         trace_line(written(JournalVerdict{sha256_of_text(text)}), std::ranges::count(journal, '\n')));
+  const fs::path path = run_folder / "journal.jsonl";
+  const std::string text_of_journal = read_file(path);
+  const std::string_view journal = whole_lines(text_of_journal);
+  if (journal.size() < text_of_journal.size()) cut_to(path, journal.size());
+  append(path, trace_line(written(JournalVerdict{sha256_of_text(text)}), std::ranges::count(journal, '\n')));
 }
 
 std::string broken_verdict(const fs::path& run_folder) {
@@ -45,14 +55,17 @@ std::string broken_verdict(const fs::path& run_folder) {
 
 std::string broken_verdict(const fs::path& run_folder, const std::string& judged_sha256) {
   const fs::path path = run_folder / "verdict.json";
-  if (judged_sha256.empty() || !fs::exists(path)) return "";
+  if (!fs::exists(path)) return "";
+  if (judged_sha256.empty()) {
+    return "verdict.json has no line in journal.jsonl that vouches for it; `report --rejudge` judges what there is";
+  }
   return judged_sha256 == sha256_of_text(read_file(path)) ? "" : "verdict.json changed since it was judged";
 }
 
 std::string_view journal_before_verdicts(std::string_view journal) {
   // Within a text of a line its quotes are escaped.
   const std::size_t first = journal.find("\"kind\":\"verdict\"");
-  return first == std::string_view::npos ? journal : journal.substr(0, journal.rfind('\n', first) + 1);
+  return whole_lines(journal.substr(0, first));
 }
 
 }  // namespace reprobench

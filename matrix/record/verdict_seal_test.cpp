@@ -57,14 +57,31 @@ TEST_CASE("of several verdicts the last is the one that counts, and none changes
   CHECK(read_journal(run.journal()).attempts.size() == 1);
 }
 
-TEST_CASE("a journal whose last line was cut takes no verdict and stays readable", "[record]") {
+TEST_CASE("a journal whose last line was cut loses what is left of it when the run is judged", "[record]") {
   const EndedRun run;
-  std::filesystem::resize_file(run.journal(), std::filesystem::file_size(run.journal()) - 5);
-  const std::string before = read_file(run.journal());
+  const std::string whole = read_file(run.journal());
+  const std::string before = whole.substr(0, whole.rfind('\n', whole.size() - 2) + 1);
+  std::filesystem::resize_file(run.journal(), whole.size() - 5);
+  const RunSeal seal = seal_of_run(run.folder);
   write_sealed_verdict(run.folder, "text");
-  CHECK(read_file(run.journal()) == before);
-  CHECK(read_file(run.verdict()) == "text");
+  CHECK(read_file(run.journal()).starts_with(before + "{\"kind\":\"verdict\""));
+  CHECK(seal_of_run(run.folder) == seal);
   CHECK(broken_verdict(run.folder).empty());
+  std::ofstream(run.verdict()) << "other";
+  CHECK(broken_verdict(run.folder) == "verdict.json changed since it was judged");
+}
+
+TEST_CASE("a verdict without its line in the journal is broken, however the line was lost", "[record]") {
+  const EndedRun run;
+  const auto bytes = std::filesystem::file_size(run.journal());
+  write_sealed_verdict(run.folder, "text");
+  const auto with_line = std::filesystem::file_size(run.journal());
+  for (const auto cut : {with_line - 1, with_line - 20, bytes + 1, bytes}) {
+    std::filesystem::resize_file(run.journal(), cut);
+    CHECK(seal_of_run(run.folder) == run.seal);
+    CHECK(broken_verdict(run.folder) ==
+          "verdict.json has no line in journal.jsonl that vouches for it; `report --rejudge` judges what there is");
+  }
 }
 
 }  // namespace

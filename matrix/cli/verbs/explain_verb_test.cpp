@@ -4,6 +4,7 @@
 #include "ci/catch.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
+#include "matrix/record/verdict_seal.hpp"
 #include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
@@ -111,7 +112,7 @@ class JudgedRun {
     verdict.totals.planned = static_cast<int>(cells.size());
     for (const CellVerdict& cell : cells) ++verdict.totals[cell.outcome];
     verdict.cells = std::move(cells);
-    written_file(folder() / "verdict.json", to_json(verdict).dump());
+    write_sealed_verdict(folder(), to_json(verdict).dump());
   }
   fs::path folder() const { return folder_.path / "runs/r-1"; }
   // The store that the reproduce line names (#41) is another one every time.

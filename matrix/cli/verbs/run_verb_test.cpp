@@ -9,6 +9,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/result_index.hpp"
+#include "matrix/record/verdict_seal.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {
@@ -225,6 +226,15 @@ TEST_CASE("a report judges what has no verdict, and again what is asked, and ref
   place.say(&declare_report, {"--rejudge"});
   CHECK(place.file("verdict.json") == before);
   CHECK(place.file("verdict.json.changed") == changed);
+  // A copy that lost the end of its journal would vouch for any verdict.
+  const std::string journal = read_file(place.run_folder() / "journal.jsonl");
+  written_file(place.run_folder() / "journal.jsonl", std::string(journal_before_verdicts(journal)));
+  CHECK_THROWS_WITH(place.say(&declare_report, {}), Contains("has no line in journal.jsonl that vouches for it"));
+  CHECK_THROWS_WITH(place.say(&declare_merge, {place.run_folder().string(), place.run_folder().string()}),
+                    Contains("has no line in journal.jsonl that vouches for it"));
+  place.say(&declare_report, {"--rejudge"});
+  CHECK(place.file("verdict.json") == before);
+  CHECK(place.say(&declare_report, {}).out == "ok\n");
   for (const auto& entry : fs::recursive_directory_iterator(place.run_folder() / "cells")) {
     if (entry.path().filename() == "trace.jsonl") std::ofstream(entry.path(), std::ios::app) << "more\n";
   }
