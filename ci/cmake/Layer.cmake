@@ -24,8 +24,8 @@ endfunction()
 # the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries. The tests of the
 # files in BESIDE run as a test of their own, so that one long program does not keep a core waiting for the other.
 # COMPILED_FAST: see above. THREADS: it starts threads or is run by several, so the thread sanitizer looks at it (ci/layers.sh holds
-# that against its headers). TESTED_OPTIMISED: it puts other layers together, and its tests start many processes. They run in the
-# optimised build; a build with sanitizers has them only where they are asked for (`ci/test.sh --all`).
+# that against its headers). TESTED_OPTIMISED: it takes values that other layers have read and checked, or its tests start many
+# processes. They run in the optimised build; one with sanitizers has them only where they are asked for (`ci/test.sh --all`).
 function(reprobench_layer name)
   cmake_parse_arguments(ARG "COMPILED_FAST;THREADS;TESTED_OPTIMISED" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
@@ -66,6 +66,9 @@ function(reprobench_layer name)
     set_target_properties(${name}_test PROPERTIES REPROBENCH_IS_TEST ON REPROBENCH_HAS_THREADS "${ARG_THREADS}")
     if("sanitized_last" IN_LIST labels)
       set_target_properties(${name}_test reprobench_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    elseif(ARG_TESTED_OPTIMISED)
+      # It runs once, so to optimise it takes longer than it gives back. What it tests is optimised.
+      target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O0>)
     endif()
     target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
     target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"

@@ -16,6 +16,9 @@ endif()
 # Private to this build: carries warnings and sanitizers, never exported.
 add_library(reprobench_build_interface INTERFACE)
 target_include_directories(reprobench_build_interface INTERFACE "${PROJECT_SOURCE_DIR}")
+# An index beyond a vector, an optional without a value or a list without a first element ends the program. Otherwise it could
+# become a wrong verdict.
+target_compile_definitions(reprobench_build_interface INTERFACE _GLIBCXX_ASSERTIONS)
 target_compile_options(reprobench_build_interface INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
   # GCC 12 sees overlaps and uninitialised parts in std::string's own members (GCC bugs 105651, 105562).

@@ -156,7 +156,8 @@ double decided_at_some_look(double confidence) {
     for (const std::size_t look : {7, 14, 28}) {
       while (measured.size() < look) measured.push_back(1.1 * std::exp(0.02 * bursts(generator)));
       const std::vector<double> ones(look, 1.0);
-      if (judge_ratio(*paired_ratio(measured, ones, confidence), 0.1) == RatioVerdict::undecided) continue;
+      const auto ratio = paired_ratio(measured, ones, confidence);  // none of a burst beyond what a double holds
+      if (!ratio || judge_ratio(*ratio, 0.1) == RatioVerdict::undecided) continue;
       ++decided;
       break;
     }

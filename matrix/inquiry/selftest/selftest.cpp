@@ -254,6 +254,7 @@ class WorkloadTest {
 
   static bool is_where_planted(PlantedAt place, const CellRequest& request, const Divergence& first) {
     if (place == PlantedAt::anywhere) return true;
+    if (!request.inject) return false;  // a knob that was to make another workload, and did not
     const std::int64_t step = request.inject->step;
     const std::string& tensor = request.inject->tensor;
     switch (place) {
