@@ -38,7 +38,8 @@ void before_linear() {
   static long calls = 0;
   ++calls;
   if (fault() == "slow") wait_us(300);
-  if (fault() == "stalls" && calls % 200 == 0) wait_us(100'000);  // every 50th step of four products
+  if (fault() == "stalls" && calls % 200 == 0) wait_us(100'000);  // every 100th step of mlp, which has two products
+  if (fault() == "stutters" && calls % 100 == 0) wait_us(2500);   // four steps' time in every 50th
   if (fault() == "leaks") keep_bytes(128'000);
 }
 

@@ -35,6 +35,7 @@ none             comm         collectives  -
 none             determinism  mlp          -
 slow             throughput   mlp          throughput.step_time
 stalls           throughput   mlp          throughput.mean_step_time
+stutters         throughput   mlp          throughput.step_time_p99
 starts_late      throughput   mlp          throughput.start_to_first_step
 takes_more       memory       mlp          memory.peak_anonymous
 leaks            memory       mlp          memory.anonymous_growth
