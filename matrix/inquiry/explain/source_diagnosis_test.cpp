@@ -83,6 +83,24 @@ TEST_CASE("orders of summation that give both results prove rounding, and are to
   CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
 }
 
+TEST_CASE("a proof says by how much the bound alone would have been too wide, from 20 times on", "[diagnosis]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->order = OrderJudgement{OrderWord::proven, "another order, proven: a against b"};
+  const auto said_of = [&](double ours, double theirs) {
+    explanation.budget->measured = off_by(ours);
+    explanation.budget->expected = off_by(theirs);
+    return told(explanation);
+  };
+  const std::string proof = "rounding: another order, proven: a against b";
+  const std::string steps = ", and the steps against fp64 confirm it";
+  const std::string loose = "; by its bound alone, 400 times the larger error would pass";
+  CHECK(said_of(0.0025, 0.001) == proof + loose + steps);
+  CHECK(said_of(0, 0.0025) == proof + loose + steps);
+  CHECK(said_of(0.001, 0.05) == proof + steps);  // 20 times is not over 20 times
+  CHECK(said_of(0.04, 0.001) != proof + steps);
+  CHECK(said_of(0, 0) == proof + steps);
+}
+
 TEST_CASE("a result that its own order does not give proves nothing: bounds decide", "[diagnosis]") {
   Explanation explanation = of_one_call();
   explanation.budget->order = OrderJudgement{OrderWord::broken, "aten::mm: element 7 is not what it gives"};
