@@ -40,12 +40,13 @@ std::string_view whole_lines(std::string_view text) { return text.substr(0, text
 }  // namespace
 
 void write_sealed_verdict(const fs::path& run_folder, std::string_view text) {
-  write_file_atomically(run_folder / "verdict.json", text);
   const fs::path path = run_folder / "journal.jsonl";
   const std::string text_of_journal = read_file(path);
   const std::string_view journal = whole_lines(text_of_journal);
   if (journal.size() < text_of_journal.size()) cut_to(path, journal.size());
   append(path, trace_line(written(JournalVerdict{sha256_of_text(text)}), std::ranges::count(journal, '\n')));
+  // Last, so that a full disk or a kill leaves a run without a verdict, and never one that nothing vouches for.
+  write_file_atomically(run_folder / "verdict.json", text);
 }
 
 std::string broken_verdict(const fs::path& run_folder) {

@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// Writes verdict.json and appends its line to the journal. If a kill cut the last line of the journal, what is left of
+// Appends the verdict's line to the journal and then writes verdict.json. If a kill cut the last line of the journal, what is left of
 // that line, which nobody reads, is removed first. Throws StoreError.
 void write_sealed_verdict(const std::filesystem::path& run_folder, std::string_view text);
 

@@ -71,6 +71,14 @@ TEST_CASE("a journal whose last line was cut loses what is left of it when the r
   CHECK(broken_verdict(run.folder) == "verdict.json changed since it was judged");
 }
 
+TEST_CASE("a verdict whose line cannot be written is not there", "[record]") {
+  const EndedRun run;
+  std::filesystem::remove(run.journal());
+  std::filesystem::create_directory(run.journal());
+  CHECK_THROWS_AS(write_sealed_verdict(run.folder, "text"), StoreError);
+  CHECK_FALSE(std::filesystem::exists(run.verdict()));
+}
+
 TEST_CASE("a verdict without its line in the journal is broken, however the line was lost", "[record]") {
   const EndedRun run;
   const auto bytes = std::filesystem::file_size(run.journal());
