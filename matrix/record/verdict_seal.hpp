@@ -8,8 +8,8 @@
 
 namespace reprobench {
 
-// Appends the verdict's line to the journal and then writes verdict.json. If a kill cut the last line of the journal, what is left of
-// that line, which nobody reads, is removed first. Throws StoreError.
+// Appends the verdict's line to the journal and then writes verdict.json. If a kill cut the last line of the journal,
+// what is left of that line, which nobody reads, is removed first. Throws StoreError.
 void write_sealed_verdict(const std::filesystem::path& run_folder, std::string_view text);
 
 // "verdict.json changed since it was judged", or that the journal has no line for it. Empty if it is the one that was
