@@ -122,7 +122,7 @@ def judge(verb, code, said, before, after):
     # The new index is what the files say, of a run that did not pass because of the fault too. A run that cannot be read is left
     # out of it by name.
     new = named(rows())
-    left_out = [str(path) for path in (store / "runs").iterdir() if code == 5 and "left out" in said and path.name in said]
+    left_out = [str(path) for path in (store / "runs").iterdir() if code == 5 and "not in the index" in said and path.name in said]
     if code == 0 and now != new:
         return "ends with 0 and another verdict in the index than in the run"
     if now != before and now != [[row for row in table if row[0] not in left_out] for table in new]:

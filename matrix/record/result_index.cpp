@@ -85,15 +85,12 @@ json parsed_file(const fs::path& path) {
   return document;
 }
 
-// Null: there is none yet, or it is not the one that was judged. `problem` says the latter.
+// Null: there is none yet, or it is not the one that was judged. `problem` says the latter. Throws StoreError if nobody
+// can tell.
 json verdict_of(const fs::path& folder, std::string& problem) {
   const fs::path path = folder / "verdict.json";
   if (!fs::exists(path)) return nullptr;
-  try {
-    if (const std::string broken = broken_verdict(folder); !broken.empty()) problem = (folder / broken).string();
-  } catch (const StoreError& error) {
-    problem = error.what();
-  }
+  if (const std::string broken = broken_verdict(folder); !broken.empty()) problem = (folder / broken).string();
   return problem.empty() ? parsed_file(path) : json(nullptr);
 }
 

@@ -90,7 +90,8 @@ RunInfo run_info_from_document(const json& object) { return read_document<RunDoc
 Journal read_journal(const std::filesystem::path& path) {
   JournalBuilder builder;
   const LinesRead read = read_checked_lines(path, [&](const json& entry) { return builder.accept(entry); });
-  if (!read.problem.empty() && !read.torn_tail) throw StoreError(read.problem);
+  // "STORE/runs/r-1/journal.jsonl:8: checksum is ...": of several runs it is said whose.
+  if (!read.problem.empty() && !read.torn_tail) throw StoreError((path.parent_path() / read.problem).string());
   return builder.take();
 }
 

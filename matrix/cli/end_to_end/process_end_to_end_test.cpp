@@ -228,7 +228,7 @@ TEST_CASE("db rebuild names what it could not read", "[e2e]") {
   const auto result = call({kBinary, "--store", place / "store", "db", "rebuild"});
   CHECK(result.exit_code == 5);
   CHECK(result.out == "index rebuilt from 1 run\n");
-  CHECK_THAT(result.err, Catch::Contains("left out: ") && Catch::Contains("r-broken/run.json: not JSON"));
+  CHECK_THAT(result.err, Catch::Contains("not in the index: ") && Catch::Contains("r-broken/run.json: not JSON"));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ std::function<ExitCode()> declare_db(CLI::App& app, Context& context) {
       const int runs = ResultIndex::rebuild(store, &unreadable);
       context.terminal.out(fmt::format("index rebuilt from {} run{}\n", runs, runs == 1 ? "" : "s"));
       for (const std::string& problem : unreadable) {
-        context.terminal.error(fmt::format("store: left out: {}\n", plain_line(problem)));
+        context.terminal.error(fmt::format("store: not in the index: {}\n", plain_line(problem)));
       }
       return unreadable.empty() ? ExitCode::passed : ExitCode::store;
     }

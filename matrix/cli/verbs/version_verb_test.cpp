@@ -71,7 +71,7 @@ TEST_CASE("the index is rebuilt from the runs that can be read, and the others a
   const Said broken = db({"rebuild"});
   CHECK(broken.code == ExitCode::store);
   CHECK(broken.out == "index rebuilt from 1 run\n");
-  CHECK_THAT(broken.err, Catch::StartsWith("store: left out: ") && Contains("r-1"));
+  CHECK_THAT(broken.err, Catch::StartsWith("store: not in the index: ") && Contains("r-1"));
 }
 
 }  // namespace
