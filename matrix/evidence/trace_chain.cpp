@@ -1,7 +1,6 @@
 #include "matrix/evidence/trace_chain.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -13,19 +12,17 @@ namespace reprobench {
 namespace {
 
 std::string root_gap(const Trace& trace) {
-  std::map<std::int64_t, const TensorsRecord*> tensors_of;
-  for (const TensorsRecord& tensors : trace.tensors) {
-    if (!tensors.is_final) tensors_of.emplace(tensors.step, &tensors);
-  }
+  auto tensors = trace.tensors.begin();  // both lists are in the order of steps
   for (const StepRecord& step : trace.steps) {
-    const auto found = tensors_of.find(step.step);
-    if (found == tensors_of.end()) {
+    const bool has_tensors = tensors != trace.tensors.end() && !tensors->is_final && tensors->step == step.step;
+    if (!has_tensors) {
       if (!keeps_tensors(trace.header.level, step.step, trace.steps.back().step)) continue;
       return fmt::format("trace.jsonl: the tensors of step {} are missing", step.step);
     }
-    if (to_hex(root_of_tensors(*found->second)) != step.root) {
+    if (to_hex(root_of_tensors(*tensors)) != step.root) {
       return fmt::format("trace.jsonl: the root of step {} does not follow from its tensors", step.step);
     }
+    ++tensors;
   }
   return "";
 }

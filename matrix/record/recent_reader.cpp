@@ -110,9 +110,16 @@ std::string add_recent_tensors(const std::filesystem::path& folder, bool is_whol
     if (!problem.empty()) return problem;
   }
   trace.recent_tensors = std::ssize(records);
-  for (auto& [_, tensors] : records) trace.tensors.push_back(std::move(tensors));
-  std::ranges::sort(trace.tensors, {},
-                    [](const TensorsRecord& tensors) { return std::pair(tensors.step, tensors.is_final); });
+  TensorsList merged;
+  auto recent = records.begin();
+  for (const TensorsRecord& own : std::as_const(trace.tensors)) {
+    for (; recent != records.end() && (own.is_final || recent->first < own.step); ++recent) {
+      merged.push_back(std::move(recent->second));
+    }
+    merged.push_back(own);
+  }
+  for (; recent != records.end(); ++recent) merged.push_back(std::move(recent->second));
+  trace.tensors = std::move(merged);
   return "";
 }
 

@@ -69,6 +69,10 @@ class TraceBuilder {
     if (tensors.step != expected) {
       return "tensors of step " + std::to_string(tensors.step) + ", expected " + std::to_string(expected);
     }
+    // What no step's root covers would be judged unchecked.
+    if (!trace_.tensors.empty() && trace_.tensors.back().step >= next_step()) {
+      return "tensors of step " + std::to_string(trace_.tensors.back().step) + " without the step's own line";
+    }
     has_final_ = tensors.is_final;
     trace_.tensors.push_back(std::move(tensors));
     return "";

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "matrix/contract/trace.hpp"
-#include "matrix/record/step_list.hpp"
+#include "matrix/record/packed_list.hpp"
 
 namespace reprobench {
 
 struct Trace {
   TraceHeader header;
   StepList steps;
-  std::vector<TensorsRecord> tensors;  // in order of step, the final state last
-  std::int64_t recent_tensors = 0;     // how many of them were in segments
+  TensorsList tensors;              // in order of step, at most one record of each, the final state last
+  std::int64_t recent_tensors = 0;  // how many of them were in segments
   std::vector<ProbeMeasurement> measurements;
   std::int64_t progress_lines = 0;  // of a probe's measurements; they add nothing to those
   std::string

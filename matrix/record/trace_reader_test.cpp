@@ -90,6 +90,12 @@ TEST_CASE("B50: gaps, repetitions and disorder of lines are named", "[record]") 
         "trace.jsonl:2: tensors of step 2, expected 1; 1 complete lines kept");
   CHECK(scene.problem_of_lines({lines[0], lines[1], to_json(TensorsRecord{3, true, {}})}) ==
         "trace.jsonl:3: tensors of step 3, expected 1; 2 complete lines kept");
+  // Tensors that no step's root covers.
+  const nlohmann::json tensors = to_json(TensorsRecord{1, false, {}});
+  CHECK(scene.problem_of_lines({lines[0], tensors, tensors}) ==
+        "trace.jsonl:3: tensors of step 1 without the step's own line; 2 complete lines kept");
+  CHECK(scene.problem_of_lines({lines[0], tensors, to_json(TensorsRecord{0, true, {}})}) ==
+        "trace.jsonl:3: tensors of step 1 without the step's own line; 2 complete lines kept");
 }
 
 TEST_CASE("a probe's trace holds measurements and their progress, a training's none of either", "[record]") {

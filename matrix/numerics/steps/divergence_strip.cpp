@@ -77,21 +77,19 @@ char strip_mark(TensorRole role) {
 
 DivergenceStrip divergence_strip(const Trace& measured, const Trace& expected, std::int64_t first_step) {
   DivergenceStrip strip;
-  std::vector<std::pair<const TensorsRecord*, const TensorsRecord*>> columns;
   for (const TensorsRecord& ours : measured.tensors) {
-    const TensorsRecord* theirs = tensors_of_step(expected, ours.step);
-    if (ours.is_final || theirs == nullptr || ours.step < first_step - kStepsBefore) continue;
-    if (columns.size() == kStripSteps) break;
+    if (ours.is_final || ours.step < first_step - kStepsBefore) continue;
+    if (tensors_of_step(expected, ours.step) == nullptr) continue;
+    if (strip.steps.size() == kStripSteps) break;
     strip.steps.push_back(ours.step);
-    columns.emplace_back(&ours, theirs);
   }
-  if (columns.empty()) return strip;
-  add_rows(strip, *columns.front().first);
-  for (std::size_t column = 0; column < columns.size(); ++column) {
-    const auto& [ours, theirs] = columns[column];
-    for (std::size_t i = 0; i < std::min(ours->tensors.size(), theirs->tensors.size()); ++i) {
-      const TensorRecord& tensor = ours->tensors[i];
-      if (tensor.digest == theirs->tensors[i].digest) continue;
+  for (std::size_t column = 0; column < strip.steps.size(); ++column) {
+    const TensorsRecord& ours = *tensors_of_step(measured, strip.steps[column]);
+    const TensorsRecord& theirs = *tensors_of_step(expected, strip.steps[column]);
+    if (column == 0) add_rows(strip, ours);
+    for (std::size_t i = 0; i < std::min(ours.tensors.size(), theirs.tensors.size()); ++i) {
+      const TensorRecord& tensor = ours.tensors[i];
+      if (tensor.digest == theirs.tensors[i].digest) continue;
       char& mark = row_of(strip, module_of(tensor)).marks[column];
       if (mark == '.') mark = strip_mark(tensor.role);
     }

@@ -110,10 +110,22 @@ double distance_squares(const TensorSketch& a, const TensorSketch& b) {
 }
 
 const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool is_final) {
-  for (const TensorsRecord& record : trace.tensors) {
-    if (record.step == step && record.is_final == is_final) return &record;
+  const TensorsList& records = trace.tensors;
+  const auto is_wanted = [&](const TensorsRecord& record) {
+    return record.step == step && record.is_final == is_final;
+  };
+  if (records.empty() || records.back().step < step) return nullptr;
+  if (is_wanted(records.back())) return &records.back();
+  // Where every step has a record it is known which: a long list is not read from its beginning at each step.
+  const std::int64_t place = step - records.front().step;
+  if (place >= 0 && place < std::ssize(records)) {
+    const TensorsRecord& record = records[static_cast<std::size_t>(place)];
+    if (is_wanted(record)) return &record;
   }
-  return nullptr;
+  const auto found = std::ranges::lower_bound(records, std::pair(step, is_final), {}, [](const TensorsRecord& record) {
+    return std::pair(record.step, record.is_final);
+  });
+  return found != records.end() && is_wanted(*found) ? &*found : nullptr;
 }
 
 std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role) {

@@ -106,6 +106,26 @@ TEST_CASE("the tensors of a step and the state after it are told apart", "[verdi
   CHECK(tensors_of_step(trace, 3) == &trace.tensors[2]);
   CHECK(tensors_of_step(trace, 3, true) == nullptr);
   CHECK(tensors_of_step(trace, 1) == nullptr);
+  CHECK(tensors_of_step(Trace{}, 1) == nullptr);
+}
+
+TEST_CASE("the tensors of a step are found in long lists, with every step or few of them", "[verdict]") {
+  Trace all;
+  for (std::int64_t step = 11; step <= 210; ++step) all.tensors.push_back({step, false, {}});
+  all.tensors.push_back({210, true, {}});
+  Trace few;
+  for (const std::int64_t step : {1, 2, 5, 10, 20, 50, 100, 200}) few.tensors.push_back({step, false, {}});
+  for (std::int64_t step = 0; step <= 212; ++step) {
+    CAPTURE(step);
+    const TensorsRecord* of_all = tensors_of_step(all, step);
+    REQUIRE((of_all != nullptr) == (step >= 11 && step <= 210));
+    if (of_all != nullptr) CHECK((of_all->step == step && !of_all->is_final));
+    CHECK((tensors_of_step(all, step, true) != nullptr) == (step == 210));
+    const TensorsRecord* of_few = tensors_of_step(few, step);
+    const bool is_there = step > 0 && 200 % step == 0 && step != 4 && step != 8 && step != 25 && step != 40;
+    REQUIRE((of_few != nullptr) == is_there);
+    if (of_few != nullptr) CHECK(of_few->step == step);
+  }
 }
 
 // Traces of one tensor of norm 1, `apart` between the sides.

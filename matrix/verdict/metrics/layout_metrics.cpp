@@ -314,7 +314,7 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
   for (const AttemptRecord* attempt : {&ours, &theirs}) {
     if (const std::string why = incomplete(*attempt); !why.empty()) return no_value(why);
   }
-  const std::vector<TensorsRecord>& records = theirs.lead().trace->tensors;
+  const TensorsList& records = theirs.lead().trace->tensors;
   if (records.size() != ours.lead().trace->tensors.size()) return no_value("of other steps than " + alone->slug);
   Differences found;
   for (std::size_t number = 0; number < records.size(); ++number) {

@@ -150,7 +150,7 @@ TEST_CASE("bytes that nobody measured, and a model that nobody recorded, have no
     CHECK(device_state_bound_share(cell, &alone).missing == "rank 1 of repeat 0 measured none");
   }
   const CellEvidence cell = ranks_that_held(2, {40'000, 40'000}, settings("3", "none"));
-  const auto without = [&](const std::function<void(std::vector<TensorsRecord>&)>& change) {
+  const auto without = [&](const std::function<void(TensorsList&)>& change) {
     CellEvidence other = whole_model();
     change(other.repeats[0].ranks[0].trace->tensors);
     return model_state_bound_share(cell, &other).missing;

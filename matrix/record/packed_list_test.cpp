@@ -1,4 +1,4 @@
-#include "matrix/record/step_list.hpp"
+#include "matrix/record/packed_list.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
 #include "matrix/contract/document/schema.hpp"
-#include "matrix/record/packed_steps.hpp"
+#include "matrix/record/packed_records.hpp"
 
 namespace reprobench {
 namespace {
@@ -29,16 +29,40 @@ StepRecord step_of(std::int64_t number) {
   return step;
 }
 
-std::string text_of(const StepRecord& step) { return to_json(step).dump(); }
+TensorsRecord tensors_of(std::int64_t step, bool is_final = false) {
+  TensorsRecord record{step, is_final, {}};
+  for (int i = 0; i < 100; ++i) {
+    TensorRecord tensor{
+        "h." + std::to_string(i) + ".attn.weight", TensorRole::parameter, "float32", {64, 64 + i}, "", {}};
+    tensor.digest = hex64(static_cast<std::uint64_t>(step * 100 + i) * 0x9e3779b97f4a7c15) + "00ff00ff00ff00ff";
+    record.tensors.push_back(tensor);
+  }
+  if (step % 10 != 0) return record;
+  for (TensorRecord& tensor : record.tensors) {
+    tensor.sketch = TensorSketch{1, step, -0.0, 2.5, std::numeric_limits<double>::quiet_NaN(), 1.0 / 3, {}};
+    tensor.sketch->signed_sums[63] = static_cast<double>(step);
+  }
+  return record;
+}
+
+template <class Record>
+std::string text_of(const Record& record) {
+  return to_json(record).dump();
+}
+
+template <class Record>
+std::vector<Record> packed_and_unpacked(const std::vector<Record>& records) {
+  return unpacked<Record>(packed(std::span<const Record>(records)));
+}
 
 TEST_CASE("steps are packed without loss, in a tenth of their memory", "[record]") {
   std::vector<StepRecord> steps;
   for (std::int64_t i = 1; i <= 1000; ++i) steps.push_back(step_of(i));
-  const std::string packed = packed_steps(steps);
-  CHECK(packed.size() < 130 * steps.size());
-  const auto unpacked = unpacked_steps(packed);
-  REQUIRE(unpacked.size() == steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(text_of(unpacked[i]) == text_of(steps[i]));
+  const std::string bytes = packed(std::span<const StepRecord>(steps));
+  CHECK(bytes.size() < 130 * steps.size());
+  const auto again = unpacked<StepRecord>(bytes);
+  REQUIRE(again.size() == steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) CHECK(text_of(again[i]) == text_of(steps[i]));
 }
 
 // The fields of a step are listed once more where they are packed, so one that is added there too late must be seen
@@ -64,7 +88,7 @@ TEST_CASE("every field that a step's description has is packed", "[record]") {
   };
   are_all_set("step", whole, nothing);
   are_all_set("phases", whole.at("phases"), nothing.at("phases"));
-  CHECK(to_json(unpacked_steps(packed_steps(std::vector<StepRecord>{step})).at(0)) == whole);
+  CHECK(to_json(packed_and_unpacked(std::vector{step}).at(0)) == whole);
 }
 
 TEST_CASE("what no worker of ours writes is packed without loss too", "[record]") {
@@ -97,16 +121,16 @@ TEST_CASE("what no worker of ours writes is packed without loss too", "[record]"
   }));
   std::vector<StepRecord> steps = {step_of(1), step_of(2), step_of(3)};
   change(steps[1]);
-  const auto unpacked = unpacked_steps(packed_steps(steps));
-  REQUIRE(unpacked.size() == 3);
+  const auto again = packed_and_unpacked(steps);
+  REQUIRE(again.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
-    CHECK(unpacked[i].loss == steps[i].loss);
-    CHECK(unpacked[i].events == steps[i].events);
-    CHECK(text_of(unpacked[i]) == text_of(steps[i]));
+    CHECK(again[i].loss == steps[i].loss);
+    CHECK(again[i].events == steps[i].events);
+    CHECK(text_of(again[i]) == text_of(steps[i]));
   }
 }
 
-const auto kMany = static_cast<std::int64_t>(20 * StepList::kStepsPerChunk + 5);
+const auto kMany = static_cast<std::int64_t>(20 * StepList::kRecordsPerChunk + 5);
 
 StepList many_steps() {
   StepList steps;
@@ -116,9 +140,9 @@ StepList many_steps() {
 
 TEST_CASE("a long list keeps few of its steps as values, and gives all of them as they were", "[record]") {
   const StepList steps = many_steps();
-  const std::size_t kMostOpen = (StepList::kOpenChunks + 2) * StepList::kStepsPerChunk;
+  const std::size_t kMostOpen = (StepList::kOpenChunks + 2) * StepList::kRecordsPerChunk;
   REQUIRE(std::ssize(steps) == kMany);
-  CHECK(steps.open_steps() <= kMostOpen);
+  CHECK(steps.open_records() <= kMostOpen);
   std::int64_t next = 1;
   bool are_equal = true;
   for (const StepRecord& step : steps) are_equal = are_equal && text_of(step) == text_of(step_of(next++));
@@ -129,7 +153,7 @@ TEST_CASE("a long list keeps few of its steps as values, and gives all of them a
   }
   CHECK(std::ranges::find(steps, 9'999, &StepRecord::step)->samples == 32);
   CHECK(std::ranges::find(steps, kMany + 1, &StepRecord::step) == steps.end());
-  CHECK(steps.open_steps() <= kMostOpen);
+  CHECK(steps.open_records() <= kMostOpen);
   CHECK_THROWS_AS(steps.at(steps.size()), std::out_of_range);
 }
 
@@ -162,6 +186,87 @@ TEST_CASE("a changed step of a long list stays changed", "[record]") {
   }
   steps.clear();
   CHECK(steps.empty());
+}
+
+TEST_CASE("tensors of steps are packed without loss, and a tensor takes 30 bytes a step", "[record]") {
+  std::vector<TensorsRecord> records;
+  for (std::int64_t step = 1; step < 10; ++step) records.push_back(tensors_of(step));
+  CHECK(packed(std::span<const TensorsRecord>(records)).size() < 9 * 100 * 30);
+  records.push_back(tensors_of(10));
+  records.push_back(tensors_of(10, true));
+  const auto change = GENERATE(values<void (*)(TensorsRecord&)>({
+      [](TensorsRecord&) {},
+      [](TensorsRecord& record) { record.tensors.clear(); },
+      [](TensorsRecord& record) { record.tensors.resize(7); },
+      [](TensorsRecord& record) { record.tensors.insert(record.tensors.begin(), TensorRecord{}); },
+      [](TensorsRecord& record) { record.tensors[3].name = "of another\n"; },
+      [](TensorsRecord& record) { record.tensors[3].role = TensorRole::scaler_state; },
+      [](TensorsRecord& record) { record.tensors[3].dtype = ""; },
+      [](TensorsRecord& record) { record.tensors[3].shape = {}; },
+      [](TensorsRecord& record) {
+        record.tensors[3].shape = {std::numeric_limits<std::int64_t>::max(), 0, 1};
+      },
+      [](TensorsRecord& record) { record.tensors[3].digest = "odd"; },
+      [](TensorsRecord& record) {
+        record.tensors[3].sketch = TensorSketch{0, 0, -std::numeric_limits<double>::infinity(), 0, 0, 0, {}};
+      },
+  }));
+  change(records[4]);
+  change(records[9]);
+  const auto again = packed_and_unpacked(records);
+  REQUIRE(again.size() == records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) CHECK(text_of(again[i]) == text_of(records[i]));
+}
+
+TEST_CASE("every field that a description of tensors has is packed", "[record]") {
+  const TensorsRecord record = tensors_of(10, true);
+  const auto definitions = lines_schema<TensorsRecord>("tensors").at("definitions");
+  const nlohmann::json again = to_json(packed_and_unpacked(std::vector{record}).at(0));
+  const nlohmann::json nothing = to_json(TensorsRecord{0, false, {TensorRecord{}}});
+  const auto are_all_set = [&](const char* part, const nlohmann::json& content, const nlohmann::json& unset) {
+    for (const auto& [key, schema] : definitions.at(part).at("properties").items()) {
+      CAPTURE(part, key);
+      if (key == "seq" || key == "crc32c") continue;  // of the line
+      REQUIRE(content.contains(key));
+      CHECK((!unset.contains(key) || unset.at(key) != content.at(key)));
+    }
+  };
+  are_all_set("tensors", again, nothing);
+  TensorRecord odd = record.tensors.front();
+  odd.role = TensorRole::buffer;
+  odd.sketch->sum = 4;
+  odd.sketch->max = 5;
+  odd.sketch->min = -3;
+  const nlohmann::json tensor =
+      to_json(packed_and_unpacked(std::vector{TensorsRecord{1, false, {odd}}}).at(0)).at("tensors").at(0);
+  are_all_set("tensor", tensor, nothing.at("tensors").at(0));
+  TensorRecord plain;
+  plain.sketch = TensorSketch{};
+  are_all_set("sketch", tensor.at("sketch"),
+              to_json(TensorsRecord{1, false, {plain}}).at("tensors").at(0).at("sketch"));
+}
+
+TEST_CASE("a long list of tensors keeps few of its records as values, and a short one all", "[record]") {
+  const auto list_of = [](std::int64_t count) {
+    TensorsList list;
+    for (std::int64_t step = 1; step <= count; ++step) list.push_back(tensors_of(step));
+    return list;
+  };
+  const auto most = (TensorsList::kOpenChunks + 2) * TensorsList::kRecordsPerChunk;
+  TensorsList list = list_of(200);
+  CHECK(list.open_records() <= most);
+  list[77].tensors[5].digest = "changed";
+  const TensorsList copy = list;
+  for (std::int64_t step = 1; step <= 200; ++step) {
+    const TensorsRecord& record = copy[static_cast<std::size_t>(step - 1)];
+    if (step == 78) {
+      CHECK(record.tensors[5].digest == "changed");
+    } else if (text_of(record) != text_of(tensors_of(step))) {
+      FAIL("step " << step);
+    }
+  }
+  CHECK(copy.open_records() <= most);
+  CHECK(list_of(21).open_records() == 21);
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#include "matrix/record/packed_list.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "matrix/record/packed_records.hpp"
+
+namespace reprobench {
+
+template <class Record>
+const Record& PackedList<Record>::operator[](std::size_t i) const {
+  return opened(i / kRecordsPerChunk).records[i % kRecordsPerChunk];
+}
+
+template <class Record>
+Record& PackedList<Record>::operator[](std::size_t i) {
+  Chunk& chunk = opened(i / kRecordsPerChunk);
+  chunk.packed.clear();
+  return chunk.records[i % kRecordsPerChunk];
+}
+
+template <class Record>
+const Record& PackedList<Record>::at(std::size_t i) const {
+  if (i >= size_) throw std::out_of_range("no such record");
+  return (*this)[i];
+}
+
+template <class Record>
+void PackedList<Record>::push_back(Record record) {
+  if (size_ % kRecordsPerChunk == 0) {
+    if (chunks_.size() > 1) open_.push_back(chunks_.size() - 1);
+    chunks_.emplace_back();
+    close_oldest();
+  }
+  Chunk& last = opened(chunks_.size() - 1);
+  last.packed.clear();
+  last.records.push_back(std::move(record));
+  ++size_;
+}
+
+template <class Record>
+void PackedList<Record>::resize(std::size_t size) {
+  while (size_ < size) push_back({});
+  if (size_ == size) return;
+  const std::size_t chunks = (size + kRecordsPerChunk - 1) / kRecordsPerChunk;
+  if (chunks > 0) {
+    Chunk& last = opened(chunks - 1);
+    last.packed.clear();
+    last.records.resize(size - (chunks - 1) * kRecordsPerChunk);
+  }
+  chunks_.resize(chunks);
+  std::erase_if(open_, [&](std::size_t number) { return number + 1 >= chunks; });
+  size_ = size;
+}
+
+template <class Record>
+void PackedList<Record>::erase(const_iterator first, const_iterator last) {
+  PackedList kept;
+  for (const_iterator i = begin(); i != first; ++i) kept.push_back(*i);
+  for (const_iterator i = last; i != end(); ++i) kept.push_back(*i);
+  *this = std::move(kept);
+}
+
+template <class Record>
+std::size_t PackedList<Record>::open_records() const {
+  std::size_t count = 0;
+  for (const Chunk& chunk : chunks_) count += chunk.records.size();
+  return count;
+}
+
+template <class Record>
+typename PackedList<Record>::Chunk& PackedList<Record>::opened(std::size_t number) const {
+  Chunk& chunk = chunks_[number];
+  if (!chunk.records.empty() || chunk.packed.empty()) return chunk;
+  chunk.records = unpacked<Record>(chunk.packed);
+  open_.push_back(number);
+  close_oldest();
+  return chunk;
+}
+
+// The chunk that was asked for last is the newest, so it stays.
+template <class Record>
+void PackedList<Record>::close_oldest() const {
+  while (open_.size() > kOpenChunks) {
+    Chunk& oldest = chunks_[open_.front()];
+    open_.pop_front();
+    if (oldest.packed.empty()) oldest.packed = reprobench::packed(std::span<const Record>(oldest.records));
+    std::vector<Record>().swap(oldest.records);
+  }
+}
+
+template class PackedList<StepRecord>;
+template class PackedList<TensorsRecord>;
+
+}  // namespace reprobench
