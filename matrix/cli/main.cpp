@@ -171,8 +171,8 @@ int run(int argc, char** argv) {
       {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
   app.add_option("--store", context.store, "Folder of runs, stacks and index")->type_name("DIR")->capture_default_str();
   app.add_option("--color", color, "auto, always or never")
-      ->transform(CLI::CheckedTransformer(choices))
-      ->type_name("WHEN");
+      ->transform(CLI::CheckedTransformer(choices).description(""))
+      ->type_name("WHEN=auto");
   app.add_flag("--quiet", quiet, "No progress, only data and errors");
   app.set_version_flag("--version", version_text());
   app.fallthrough();

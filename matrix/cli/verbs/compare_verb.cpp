@@ -350,7 +350,7 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
          "--fail-on", options->fail_on,
          "Which difference of bits ends with 1: any; another_computation (its constants differ, or fp64 calls it "
          "a defect); defect. The latter two imply --explain")
-      ->transform(CLI::CheckedTransformer(kinds))
+      ->transform(CLI::CheckedTransformer(kinds).description(""))
       ->default_str("any")
       ->type_name("any|another_computation|defect");
   app.add_flag("--keep", options->keep, "Keep the replays: states, operator calls, tensors");
