@@ -74,7 +74,7 @@ else
   together
   arrived "root of a runner's image"
   beside "tests of the worker, built" ci/worker_test.sh --build build-ci/bin/reprobench
-  beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
+  if [ "$all" = yes ]; then beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench; fi
   after "tests of the worker, built"
   beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   if [ "$all" = yes ]; then
