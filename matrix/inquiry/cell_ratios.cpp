@@ -7,6 +7,7 @@
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/check.hpp"
+#include "matrix/verdict/quantity_text.hpp"
 
 namespace reprobench {
 namespace {

@@ -26,7 +26,4 @@ std::size_t partners_of(const CellEvidence& cell, const CellEvidence& reference)
 // A check that nobody could evaluate, because the cell did not get that far.
 CheckResult undecided(const CellThreshold& threshold, Reason reason, std::string sentence);
 
-// A value as sentences show it: "1.24 ms", "5.00 %", "312.4 MiB".
-std::string humanised(double value, std::string_view unit);
-
 }  // namespace reprobench

@@ -5,6 +5,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
+#include "matrix/verdict/quantity_text.hpp"
 #include "matrix/verdict/sample_run.hpp"
 
 namespace reprobench {

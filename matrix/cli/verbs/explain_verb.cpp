@@ -19,7 +19,7 @@
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
-#include "matrix/verdict/check.hpp"
+#include "matrix/verdict/quantity_text.hpp"
 
 namespace reprobench {
 namespace {

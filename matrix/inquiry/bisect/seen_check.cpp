@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/verdict/check.hpp"
+#include "matrix/verdict/quantity_text.hpp"
 
 namespace reprobench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "matrix/evidence/timed_steps.hpp"
 #include "matrix/stats/robust.hpp"
-#include "matrix/verdict/check.hpp"
+#include "matrix/verdict/quantity_text.hpp"
 
 namespace reprobench {
 namespace {

@@ -12,6 +12,7 @@
 #include "matrix/stats/paired_ratio.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/check.hpp"
+#include "matrix/verdict/quantity_text.hpp"
 
 namespace reprobench {
 namespace {
