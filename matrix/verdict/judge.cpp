@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -78,7 +79,8 @@ class Judge {
                                 "the repeats of this cell did not run the same workload: their digests differ"});
     }
     verdict.workload_digest = *workload_digest;
-    const CellEvidence evidence = cells_.evidence_of(planned.cell, repeats);
+    const std::shared_ptr<const CellEvidence> read = cells_.evidence_of(planned.cell);
+    const CellEvidence& evidence = *read;
     for (const AttemptRecord& attempt : evidence.repeats) {
       for (const ProbeMeasurement& measurement : attempt.lead().result->measurements) {
         verdict.measurements.push_back({attempt.repeat, measurement});
@@ -204,12 +206,8 @@ class Judge {
   }
 
   void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) {
-    const ReferenceEvidence reference = opposites_.reference(cell, verdict.workload_digest);
     for (const CellThreshold& threshold : cell.thresholds) {
-      const Against against = opposite_of(threshold);
-      const bool is_reference = against == Against::nothing || against == Against::reference;
-      const auto opposite =
-          is_reference ? std::optional(reference) : opposites_.of(against, cell, verdict.workload_digest);
+      const auto opposite = opposites_.of(opposite_of(threshold), cell, verdict.workload_digest);
       if (opposite) verdict.checks.push_back(evaluate(threshold, evidence, *opposite));
     }
   }

@@ -38,6 +38,7 @@ std::optional<ReferenceEvidence> OppositeCells::of(Against against, const Cell& 
                                                    const std::string& workload_digest) {
   switch (against) {
     case Against::nothing:
+      return ReferenceEvidence{};
     case Against::reference:
       return reference(cell, workload_digest);
     case Against::other_host:
@@ -104,7 +105,7 @@ ReferenceEvidence OppositeCells::ends_of_seeds(const std::vector<const PlannedCe
       return {nullptr, "reference_failed",
               fmt::format("{} is {}: {}", slug, to_string(early->outcome), early->sentence)};
     }
-    CellEvidence one = cells_.evidence_of(planned->cell, {repeats.front()});
+    CellEvidence one = cells_.read_evidence(planned->cell, {repeats.front()});
     for (RankRecord& rank : one.repeats.front().ranks) rank.trace->tensors.clear();
     all.host = one.host;
     all.repeats.push_back(std::move(one.repeats.front()));
@@ -119,7 +120,7 @@ const CellEvidence& OppositeCells::constructed(const Cell& cell) {
   const std::string key = workload_key(cell.request);
   if (const auto known = constructed_.find(key); known != constructed_.end()) return known->second;
   const Cell& anchor = anchors_.at(key).planned->cell;
-  CellEvidence evidence = cells_.evidence_of(anchor, last_attempts(anchor, *cells_.record(anchor.request.cell_id)));
+  CellEvidence evidence = *cells_.evidence_of(anchor);
   evidence.repeats.resize(1);
   for (RankRecord& rank : evidence.repeats.front().ranks) rank.trace = constructed_part(*rank.trace);
   return constructed_.emplace(key, std::move(evidence)).first->second;
@@ -141,7 +142,7 @@ void OppositeCells::find_anchors() {
 
 // A cell that another is held against, read into `kept`. Without a digest it may be any, but that of all repeats.
 ReferenceEvidence OppositeCells::evidence_of(const PlannedCell& planned,
-                                             const std::optional<std::string>& workload_digest, CellEvidence& kept) {
+                                             const std::optional<std::string>& workload_digest, Kept& kept) {
   const Cell& reference = planned.cell;
   if (planned.skip) return none(fmt::format("{} was skipped", reference.slug));
   const CellRecord* record = cells_.record(reference.request.cell_id);
@@ -157,8 +158,8 @@ ReferenceEvidence OppositeCells::evidence_of(const PlannedCell& planned,
             fmt::format("its reference {} ran another workload: workload_digest {} there, {} here", reference.slug,
                         digest.value_or("differs between repeats"), workload_digest.value_or("another"))};
   }
-  if (kept.slug != reference.slug) kept = cells_.evidence_of(reference, repeats);
-  return {&kept, {}, ""};
+  kept = cells_.evidence_of(reference);
+  return {kept.get(), {}, ""};
 }
 
 }  // namespace reprobench

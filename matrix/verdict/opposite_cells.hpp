@@ -2,6 +2,7 @@
 // the same training on one rank, on the CPU, or on another host.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,17 +12,18 @@
 
 namespace reprobench {
 
-// Valid as long as `cells`. Evidence holds until another cell's opposite is asked for, since one of each kind is kept.
+// Valid as long as `cells`. Evidence holds until another opposite of its kind is asked for.
 class OppositeCells {
  public:
   explicit OppositeCells(const RecordedCells& cells) : cells_(cells), families_(cells.run().plan) {}
-
-  ReferenceEvidence reference(const Cell& cell, const std::string& workload_digest);
 
   // Nothing where the check does not apply: a training on the CPU is not held against one on the CPU.
   std::optional<ReferenceEvidence> of(Against against, const Cell& cell, const std::string& workload_digest);
 
  private:
+  using Kept = std::shared_ptr<const CellEvidence>;
+
+  ReferenceEvidence reference(const Cell& cell, const std::string& workload_digest);
   ReferenceEvidence on_one_rank(const Cell& cell, const std::string& workload_digest);
   ReferenceEvidence on_cpu(const Cell& cell, const std::string& workload_digest);
   ReferenceEvidence of_one_share(const Cell& cell);
@@ -29,7 +31,7 @@ class OppositeCells {
   const CellEvidence& constructed(const Cell& cell);
   void find_anchors();
   ReferenceEvidence evidence_of(const PlannedCell& planned, const std::optional<std::string>& workload_digest,
-                                CellEvidence& kept);
+                                Kept& kept);
 
   const RecordedCells& cells_;
   const CellFamilies families_;
@@ -39,12 +41,12 @@ class OppositeCells {
   };
   std::unordered_map<std::string, Anchor> anchors_;  // by workload_key(), like the next
   std::unordered_map<std::string, CellEvidence> constructed_;
-  CellEvidence reference_;  // as last read: neighbouring cells of a plan often share theirs
-  CellEvidence other_host_;
   CellEvidence seeds_;
-  CellEvidence one_rank_;
-  CellEvidence one_share_;
-  CellEvidence on_cpu_;
+  Kept reference_;
+  Kept other_host_;
+  Kept one_rank_;
+  Kept one_share_;
+  Kept on_cpu_;
 };
 
 }  // namespace reprobench

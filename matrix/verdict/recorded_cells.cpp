@@ -60,7 +60,7 @@ std::vector<std::string> RecordedCells::links_of(const Cell& cell, const Attempt
   return attempt.telemetry ? links_between(host_of(cell), attempt.telemetry->gpus) : std::vector<std::string>{};
 }
 
-CellEvidence RecordedCells::evidence_of(const Cell& cell, const Repeats& repeats) const {
+CellEvidence RecordedCells::read_evidence(const Cell& cell, const Repeats& repeats) const {
   const auto host = cell.coordinates.find("host");
   CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
   evidence.looks = planned_looks(cell);
@@ -74,6 +74,19 @@ CellEvidence RecordedCells::evidence_of(const Cell& cell, const Repeats& repeats
     load_traces(evidence.repeats.back(), run_.folder, cell.request);
     if (auto kinds = link_kinds(links_of(cell, *attempt)); !kinds.empty()) evidence.links.insert(std::move(kinds));
   }
+  return evidence;
+}
+
+std::shared_ptr<const CellEvidence> RecordedCells::evidence_of(const Cell& cell) const {
+  auto evidence = read_[&cell].lock();
+  std::erase(kept_, evidence);
+  if (kept_.size() == kKept) kept_.pop_back();  // before another one takes its memory
+  if (evidence == nullptr) {
+    const Repeats repeats = last_attempts(cell, *record(cell.request.cell_id));
+    evidence = std::make_shared<const CellEvidence>(read_evidence(cell, repeats));
+    read_[&cell] = evidence;
+  }
+  kept_.push_front(evidence);
   return evidence;
 }
 

@@ -2,6 +2,8 @@
 // completed. Traces are read when they are asked for, so a run of thousands of cells fits in memory.
 #pragma once
 
+#include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,9 +43,16 @@ class RecordedCells {
   std::vector<std::string> links_of(const Cell& cell, const AttemptRecord& attempt) const;
 
   // Throws StoreError if a trace that was whole when its attempt ended can no longer be read.
-  CellEvidence evidence_of(const Cell& cell, const Repeats& repeats) const;
+  CellEvidence read_evidence(const Cell& cell, const Repeats& repeats) const;
+
+  // The same of all its last attempts. Reading is most of the time that judging takes. So evidence that somebody holds
+  // is not read again, nor that of the cells that were asked for last: cells that are compared are neighbours in a
+  // plan.
+  std::shared_ptr<const CellEvidence> evidence_of(const Cell& cell) const;
 
  private:
+  static constexpr std::size_t kKept = 3;  // a cell, its reference, and one that stands for its workload
+
   const HostFacts& host_of(const Cell& cell) const;
   std::string stack_and_driver(const Cell& cell) const;
 
@@ -53,6 +62,8 @@ class RecordedCells {
   std::unordered_map<std::string, std::vector<const PlannedCell*>> on_hosts_;  // by id without host
   std::set<std::string> references_;
   RepeatedFaults faults_;
+  mutable std::unordered_map<const Cell*, std::weak_ptr<const CellEvidence>> read_;
+  mutable std::deque<std::shared_ptr<const CellEvidence>> kept_;  // the last one asked for first
 };
 
 }  // namespace reprobench
