@@ -6,6 +6,12 @@
 #include "matrix/record/packed_records.hpp"
 
 namespace reprobench {
+namespace {
+
+std::size_t weight_of(const StepRecord&) { return 1; }
+std::size_t weight_of(const TensorsRecord& record) { return record.tensors.size(); }
+
+}  // namespace
 
 template <class Record>
 const Record& PackedList<Record>::operator[](std::size_t i) const {
@@ -78,10 +84,19 @@ typename PackedList<Record>::Chunk& PackedList<Record>::opened(std::size_t numbe
   return chunk;
 }
 
+template <class Record>
+std::size_t PackedList<Record>::open_weight() const {
+  std::size_t weight = 0;
+  for (const std::size_t number : open_) {
+    for (const Record& record : chunks_[number].records) weight += weight_of(record);
+  }
+  return weight;
+}
+
 // The chunk that was asked for last is the newest, so it stays.
 template <class Record>
 void PackedList<Record>::close_oldest() const {
-  while (open_.size() > kOpenChunks) {
+  while (open_.size() > kOpenChunks && open_weight() > kOpenWeight) {
     Chunk& oldest = chunks_[open_.front()];
     open_.pop_front();
     if (oldest.packed.empty()) oldest.packed = reprobench::packed(std::span<const Record>(oldest.records));

@@ -2,8 +2,9 @@
 // the tensors of a step of a small transformer take 0.25 MB, and 11 kB packed (packed_records.hpp).
 //
 // The list is in chunks. The first and the last one, and those that were asked for most recently, are there as values;
-// the others are packed. Lists of up to kRecordsPerChunk * kOpenChunks records are never packed. A reference to a
-// record holds until as many other chunks of its list were asked for. Several threads may not read one list.
+// the others are packed. How many these are depends on what their records weigh: short lists are never packed, and of
+// records with 100,000 tensors each two chunks are open. A reference to a record holds until two other chunks of its
+// list were asked for. Several threads may not read one list.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,8 @@ template <class Record>
 class PackedList {
  public:
   static constexpr std::size_t kRecordsPerChunk = std::is_same_v<Record, TensorsRecord> ? 4 : 1024;
-  static constexpr std::size_t kOpenChunks = 8;
+  static constexpr std::size_t kOpenChunks = 2;                                                      // at least
+  static constexpr std::size_t kOpenWeight = std::is_same_v<Record, TensorsRecord> ? 16'000 : 8192;  // tensors; steps
 
   template <bool is_const>
   class Iterator {
@@ -103,6 +105,7 @@ class PackedList {
   };
 
   Chunk& opened(std::size_t number) const;
+  std::size_t open_weight() const;
   void close_oldest() const;
 
   mutable std::vector<Chunk> chunks_;

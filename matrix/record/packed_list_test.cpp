@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
@@ -140,7 +141,7 @@ StepList many_steps() {
 
 TEST_CASE("a long list keeps few of its steps as values, and gives all of them as they were", "[record]") {
   const StepList steps = many_steps();
-  const std::size_t kMostOpen = (StepList::kOpenChunks + 2) * StepList::kRecordsPerChunk;
+  const std::size_t kMostOpen = StepList::kOpenWeight + 2 * StepList::kRecordsPerChunk;
   REQUIRE(std::ssize(steps) == kMany);
   CHECK(steps.open_records() <= kMostOpen);
   std::int64_t next = 1;
@@ -252,12 +253,12 @@ TEST_CASE("a long list of tensors keeps few of its records as values, and a shor
     for (std::int64_t step = 1; step <= count; ++step) list.push_back(tensors_of(step));
     return list;
   };
-  const auto most = (TensorsList::kOpenChunks + 2) * TensorsList::kRecordsPerChunk;
-  TensorsList list = list_of(200);
+  const auto most = TensorsList::kOpenWeight / 100 + 2 * TensorsList::kRecordsPerChunk;  // each has 100 tensors
+  TensorsList list = list_of(500);
   CHECK(list.open_records() <= most);
   list[77].tensors[5].digest = "changed";
   const TensorsList copy = list;
-  for (std::int64_t step = 1; step <= 200; ++step) {
+  for (std::int64_t step = 1; step <= 500; ++step) {
     const TensorsRecord& record = copy[static_cast<std::size_t>(step - 1)];
     if (step == 78) {
       CHECK(record.tensors[5].digest == "changed");
@@ -266,7 +267,18 @@ TEST_CASE("a long list of tensors keeps few of its records as values, and a shor
     }
   }
   CHECK(copy.open_records() <= most);
-  CHECK(list_of(21).open_records() == 21);
+  CHECK(list_of(160).open_records() == 160);
+}
+
+TEST_CASE("of records with very many tensors two chunks stay open, beside the first and the last", "[record]") {
+  TensorsRecord large = tensors_of(1);
+  while (large.tensors.size() < TensorsList::kOpenWeight) large.tensors.push_back(large.tensors.front());
+  TensorsList list;
+  for (int i = 0; i < 40; ++i) list.push_back(large);
+  CHECK(list.open_records() == (2 + TensorsList::kOpenChunks) * TensorsList::kRecordsPerChunk);
+  const TensorsRecord& one = std::as_const(list)[9];
+  CHECK(std::as_const(list)[13].tensors.size() == large.tensors.size());
+  CHECK(one.tensors.back().digest == large.tensors.back().digest);
 }
 
 }  // namespace
