@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -106,6 +108,16 @@ std::string unmeasured(const std::vector<ProbeMeasurement>& measurements, const 
   return "";
 }
 
+// What a probe measured twice, or "". Ranks, repeats and stacks are compared by operation and labels, so a second
+// measurement would be looked at by nobody, be it wrong.
+std::string measured_twice(const std::vector<ProbeMeasurement>& measurements) {
+  std::set<std::pair<std::string, decltype(ProbeMeasurement::labels)>> seen;
+  for (const ProbeMeasurement& measurement : measurements) {
+    if (!seen.emplace(measurement.operation, measurement.labels).second) return measurement.operation;
+  }
+  return "";
+}
+
 // What else than matrix products a training measured, or "" ; it is asked for nothing else.
 std::string unasked(const std::vector<ProbeMeasurement>& measurements, const CellRequest& request) {
   for (const ProbeMeasurement& measurement : measurements) {
@@ -125,6 +137,9 @@ std::string measurement_gap(const CellResult& result, const Trace& trace, const 
   if (texts(result.measurements) != texts(trace.measurements)) {
     return fmt::format("result.json: its {} measurements are not the {} of the trace", result.measurements.size(),
                        trace.measurements.size());
+  }
+  if (const std::string twice = measured_twice(trace.measurements); !twice.empty()) {
+    return fmt::format("trace.jsonl: `{}` with the same labels is measured twice", twice);
   }
   if (!request.workload.is_probe()) {
     const std::string other = unasked(trace.measurements, request);

@@ -302,6 +302,15 @@ TEST_CASE("a probe of ranks is completed by all its operations, one of calls by 
     operations.push_back(one);
   }
   CHECK(records(operations) == "exit code 0");
+  // A wrong one behind the right one, which nobody would look at.
+  operations.push_back(operations.front());
+  operations.back().status = MeasurementStatus::wrong;
+  operations.back().samples.clear();
+  operations.back().finding = "in call 3 element 1 is 2, not 1";
+  CHECK(records(operations) == "trace.jsonl: `all_reduce` with the same labels is measured twice");
+  operations.back().labels = {{"size", "8B"}};
+  CHECK(records(operations) == "exit code 0");
+  operations.pop_back();
   operations.erase(operations.begin() + 2);
   CHECK(records(operations) == "trace.jsonl: no measurement in its place of reduce_scatter");
 
