@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@
 
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
 #include "matrix/inquiry/explain/replay_files.hpp"
+#include "matrix/numerics/steps/discrete_events.hpp"
+#include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
 namespace {
@@ -112,6 +115,47 @@ LockstepAgain take_again(const JudgedSides& sides, const LegitimateRatio& legiti
   return result;
 }
 
+constexpr std::int64_t kFewFlips = 2;
+
+// The tensors of each step of a replay; none where its trace cannot be read, or holds none.
+std::map<std::int64_t, TensorsRecord> tensors_of_steps(const std::filesystem::path& folder) {
+  std::map<std::int64_t, TensorsRecord> of_steps;
+  read_checked_lines(folder / "trace.jsonl", [&](const nlohmann::json& line) -> std::string {
+    try {
+      if (line.at("kind") != "tensors") return "";
+      TensorsRecord record = tensors_record_from_json(line);
+      std::erase_if(record.tensors, [](const TensorRecord& tensor) { return tensor.role != TensorRole::mask; });
+      of_steps.insert_or_assign(record.step, std::move(record));
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  });
+  return of_steps;
+}
+
+// As LockstepBatch::flips has it, for each step.
+std::map<std::int64_t, std::string> flips_against(const std::filesystem::path& exact,
+                                                  const std::vector<std::filesystem::path>& sides) {
+  const auto expected = tensors_of_steps(exact);
+  std::map<std::int64_t, std::vector<EventFlips>> found;
+  for (const auto& side : sides) {
+    for (const auto& [step, ours] : tensors_of_steps(side)) {
+      const auto theirs = expected.find(step);
+      if (theirs == expected.end()) continue;
+      for (EventFlips& flips : flips_in_step(ours, theirs->second)) found[step].push_back(std::move(flips));
+    }
+  }
+  std::map<std::int64_t, std::string> texts;
+  for (const auto& [step, list] : found) {
+    const auto most = std::ranges::max_element(list, {}, &EventFlips::flips);
+    if (most->flips > kFewFlips) continue;
+    texts[step] = most->flips == 1 ? fmt::format("1 element of `{}` is", most->event)
+                                   : fmt::format("{} elements of `{}` are", most->flips, most->event);
+  }
+  return texts;
+}
+
 }  // namespace
 
 void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, std::int64_t state, Replays& replays,
@@ -158,7 +202,14 @@ Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::
   for (std::size_t i = 0; i < files.size(); i += 3) {
     batches.push_back({files[i].tensors(), files[i + 1].tensors(), files[i + 2].tensors()});
   }
-  return judge_lockstep(batches, options);
+  Lockstep judged = judge_lockstep(batches, options);
+  if (judged.word != LockstepWord::defect) return judged;
+  const auto flips = flips_against(exact, {measured, expected});
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const auto found = flips.find(replay.first_step + static_cast<std::int64_t>(i));
+    if (found != flips.end()) batches[i].flips = found->second;
+  }
+  return flips.empty() ? judged : judge_lockstep(batches, options);
 }
 
 }  // namespace reprobench

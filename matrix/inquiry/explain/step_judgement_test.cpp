@@ -1,5 +1,12 @@
 // What an explanation says of whole steps against fp64.
+#include "matrix/inquiry/explain/step_judgement.hpp"
+
+#include <fstream>
+
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
 
 namespace reprobench {
@@ -165,6 +172,66 @@ TEST_CASE("--states of the initial values alone needs a replay of one step", "[e
   REQUIRE(replays.calls.size() >= 2);
   CHECK(replays.calls[replays.calls.size() - 2].front().purpose == "b-states");
   CHECK(replays.calls[replays.calls.size() - 2].front().request.replay->last_step == 1);
+}
+
+// A side of eight steps from one state: a gradient near `exact`, and the mask of a ReLU.
+struct HeldSide {
+  HeldSide(std::filesystem::path into, const char* element) : folder(std::move(into)), dtype(element) {
+    std::filesystem::create_directory(folder);
+  }
+
+  void step(std::int64_t number, double error, int flips) {
+    std::vector<float> floats;
+    std::vector<double> doubles;
+    for (int i = 0; i < 64; ++i) {
+      doubles.push_back((1 + 0.01 * i) * (1 + error * (i % 2 == 0 ? 1 : -1)));
+      floats.push_back(static_cast<float>(doubles.back()));
+    }
+    const bool is_exact = std::string_view(dtype) == "F64";
+    const auto bytes = is_exact ? std::as_bytes(std::span(doubles)) : std::as_bytes(std::span(floats));
+    write_safetensors(folder / gradients_file(number), {{"gradient/w", dtype, {64}, bytes}}, {});
+    TensorRecord mask{"relu", TensorRole::mask, "int64", {40}, std::string(32, static_cast<char>('a' + flips)), {}};
+    mask.sketch = TensorSketch{};
+    for (int i = 0; i < flips; ++i) mask.sketch->signed_sums[static_cast<std::size_t>(i)] = 1;
+    std::ofstream(folder / "trace.jsonl", std::ios::app)
+        << trace_line(to_json(TensorsRecord{number, false, {mask}}), lines++);
+  }
+
+  std::filesystem::path folder;
+  const char* dtype;
+  std::int64_t lines = 0;
+};
+
+TEST_CASE("a batch with one element of a mask that is not as in fp64 leaves the steps open", "[explanation]") {
+  struct Case {
+    int flips;
+    bool is_of_expected;
+    LockstepWord word;
+  };
+  const auto [flips, is_of_expected, word] = GENERATE(values<Case>({{0, false, LockstepWord::defect},
+                                                                    {1, false, LockstepWord::undecided},
+                                                                    {1, true, LockstepWord::undecided},
+                                                                    {2, false, LockstepWord::undecided},
+                                                                    {3, false, LockstepWord::defect}}));
+  TemporaryFolder folder;
+  HeldSide measured(folder.path / "a", "F32");
+  HeldSide expected(folder.path / "b", "F32");
+  HeldSide exact(folder.path / "c", "F64");
+  for (std::int64_t step = 4; step <= 11; ++step) {
+    const bool is_odd = step == 7;
+    measured.step(step, is_odd ? 1e-4 : 3e-7, is_odd && !is_of_expected ? flips : 0);
+    expected.step(step, -3e-7, is_odd && is_of_expected ? flips : 0);
+    exact.step(step, 0, 0);
+  }
+  Replay replay;
+  replay.first_step = 4;
+  replay.last_step = 11;
+  const Lockstep judged = judge_lockstep_files(measured.folder, expected.folder, exact.folder, replay, {});
+  CHECK(judged.word == word);
+  if (word == LockstepWord::undecided) {
+    CHECK(has(judged.sentence, fmt::format("in batch 3 {} of `relu` {} not as in fp64",
+                                           flips == 1 ? "1 element" : "2 elements", flips == 1 ? "is" : "are")));
+  }
 }
 
 }  // namespace

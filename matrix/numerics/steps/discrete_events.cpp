@@ -65,6 +65,12 @@ std::string flipped_mask(const Trace& measured, const Trace& expected, std::int6
 
 bool forgets_steps(const Trace& trace) { return trace.header.level == TraceLevel::recent; }
 
+std::vector<EventFlips> flips_in_step(const TensorsRecord& measured, const TensorsRecord& expected) {
+  std::vector<EventFlips> list;
+  add_flips(list, measured, expected);
+  return list;
+}
+
 std::vector<EventFlips> event_flips(const Trace& measured, const Trace& expected) {
   std::vector<EventFlips> list;
   if (forgets_steps(measured) || forgets_steps(expected)) return list;

@@ -38,6 +38,9 @@ struct Description<EventFlips> {
 // Whether masks may have flipped in steps that are no longer on record; then no first flip can be determined.
 bool forgets_steps(const Trace& trace);
 
+// Events with a flip in one step. Where a record has no tensor of an event, that event is not among them.
+std::vector<EventFlips> flips_in_step(const TensorsRecord& measured, const TensorsRecord& expected);
+
 // Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare, and if one
 // of the traces forgets steps.
 std::vector<EventFlips> event_flips(const Trace& measured, const Trace& expected);

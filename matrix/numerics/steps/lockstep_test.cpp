@@ -128,6 +128,32 @@ TEST_CASE("a defect of rounding size in one tensor of fifty is found by pooling 
   }
 }
 
+TEST_CASE("a defect in batches alone in which a mask flips is left open, never called rounding", "[lockstep]") {
+  const auto judged = [](std::size_t broken, std::size_t flipped, std::size_t batches_broken = 1) {
+    LockstepScene scene(16);
+    for (std::size_t batch = broken; batch < broken + batches_broken; ++batch) {
+      for (float& value : scene.candidate(batch, 9)) value += 300 * static_cast<float>(kRelativeError);
+    }
+    std::vector<LockstepBatch> batches;
+    for (const auto& sides : scene.all_sides) batches.push_back({sides.candidate, sides.reference, sides.exact});
+    for (std::size_t batch = 0; batch < flipped; ++batch) batches[6 + batch].flips = "1 element of `relu3` is";
+    return judge_lockstep(batches, {});
+  };
+  const Lockstep open = judged(6, 1);
+  CHECK(open.word == LockstepWord::undecided);
+  CHECK(open.tensors.front().name == LockstepScene::name_of(9));
+  CHECK(open.tensors.front().word == LockstepWord::undecided);
+  CHECK(open.sentence.starts_with("1 of 50 tensors cannot be judged; worst `gradient/layer19`: E is "));
+  CHECK(open.sentence.ends_with(
+      "; in batch 6 1 element of `relu3` is not as in fp64, which rounding can do; the 15 other batches are rounding"));
+  CHECK(judged(6, 2).word == LockstepWord::undecided);
+  CHECK(judged(6, 3).word == LockstepWord::defect);  // of 16 batches two at most
+  CHECK(judged(6, 0).word == LockstepWord::defect);
+  CHECK(judged(5, 1).word == LockstepWord::defect);  // another batch shows it, too
+  CHECK(judged(5, 1, 2).word == LockstepWord::defect);
+  CHECK(judged(0, 1, 0).word == LockstepWord::rounding);
+}
+
 TEST_CASE("a gross defect fails class B2 in a single batch", "[lockstep]") {
   LockstepScene scene(1);
   scene.add_defect(9, 1000);
