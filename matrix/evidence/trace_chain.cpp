@@ -24,7 +24,8 @@ std::string root_gap(const Trace& trace) {
     }
     ++tensors;
   }
-  return "";
+  const bool is_over = tensors == trace.tensors.end() || tensors->is_final;
+  return is_over ? "" : fmt::format("trace.jsonl: tensors of step {} belong to no step", tensors->step);
 }
 
 const StepRecord* record_of(const Trace& trace, std::int64_t step) {

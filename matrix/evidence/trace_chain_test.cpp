@@ -52,3 +52,31 @@ TEST_CASE("a trace that ends before the step shows nothing about it", "[trace-ch
   CHECK_FALSE(same_course(trace_of(3), trace_of(4), 4));
   CHECK(same_course(trace_of(4), trace_of(3), 3));
 }
+
+TEST_CASE("tensors that belong to no step, or to one step twice, leave a gap", "[trace-chain]") {
+  CellRequest request;
+  Trace trace;
+  trace.header.workload_digest = std::string(32, 'a');
+  trace.header.level = TraceLevel::tensor;
+  std::string chain = trace.header.workload_digest;
+  for (std::int64_t number = 1; number <= 3; ++number) {
+    const TensorsRecord tensors{
+        number, false, {{"w", TensorRole::parameter, "float32", {2}, std::string(32, 'c'), {}}}};
+    StepRecord step;
+    step.step = number;
+    step.loss = exact_float(1.0F);
+    step.root = to_hex(root_of_tensors(tensors));
+    const auto& bits = step.loss.at("bits").get_ref<const std::string&>();
+    chain = to_hex(step_chain_digest(*digest_from_hex(chain), *digest_from_hex(step.root), bits));
+    step.chain = chain;
+    trace.steps.push_back(step);
+    trace.tensors.push_back(tensors);
+  }
+  CHECK(chain_gap(trace, request).empty());
+  Trace more = trace;
+  more.tensors.push_back({4, false, {}});
+  CHECK(chain_gap(more, request) == "trace.jsonl: tensors of step 4 belong to no step");
+  more = trace;
+  more.tensors = {trace.tensors[0], trace.tensors[1], trace.tensors[1], trace.tensors[2]};
+  CHECK(chain_gap(more, request) == "trace.jsonl: the tensors of step 3 are missing");
+}

@@ -9,7 +9,7 @@ namespace reprobench {
 namespace {
 
 std::size_t weight_of(const StepRecord&) { return 1; }
-std::size_t weight_of(const TensorsRecord& record) { return record.tensors.size(); }
+std::size_t weight_of(const TensorsRecord& record) { return 1 + record.tensors.size(); }
 
 }  // namespace
 
@@ -34,9 +34,9 @@ const Record& PackedList<Record>::at(std::size_t i) const {
 template <class Record>
 void PackedList<Record>::push_back(Record record) {
   if (size_ % kRecordsPerChunk == 0) {
-    if (chunks_.size() > 1) open_.push_back(chunks_.size() - 1);
+    const std::size_t before = chunks_.size();
     chunks_.emplace_back();
-    close_oldest();
+    if (before > 1) keep_open(before - 1);
   }
   Chunk& last = opened(chunks_.size() - 1);
   last.packed.clear();
@@ -55,7 +55,11 @@ void PackedList<Record>::resize(std::size_t size) {
     last.records.resize(size - (chunks - 1) * kRecordsPerChunk);
   }
   chunks_.resize(chunks);
-  std::erase_if(open_, [&](std::size_t number) { return number + 1 >= chunks; });
+  std::erase_if(open_, [&](const OpenChunk& open) {
+    const bool is_gone = open.number + 1 >= chunks;
+    if (is_gone) open_weight_ -= open.weight;
+    return is_gone;
+  });
   size_ = size;
 }
 
@@ -79,25 +83,20 @@ typename PackedList<Record>::Chunk& PackedList<Record>::opened(std::size_t numbe
   Chunk& chunk = chunks_[number];
   if (!chunk.records.empty() || chunk.packed.empty()) return chunk;
   chunk.records = unpacked<Record>(chunk.packed);
-  open_.push_back(number);
-  close_oldest();
+  keep_open(number);
   return chunk;
 }
 
+// For now: the oldest ones are packed in its place. It is the newest itself, so it stays.
 template <class Record>
-std::size_t PackedList<Record>::open_weight() const {
+void PackedList<Record>::keep_open(std::size_t number) const {
   std::size_t weight = 0;
-  for (const std::size_t number : open_) {
-    for (const Record& record : chunks_[number].records) weight += weight_of(record);
-  }
-  return weight;
-}
-
-// The chunk that was asked for last is the newest, so it stays.
-template <class Record>
-void PackedList<Record>::close_oldest() const {
-  while (open_.size() > kOpenChunks && open_weight() > kOpenWeight) {
-    Chunk& oldest = chunks_[open_.front()];
+  for (const Record& record : chunks_[number].records) weight += weight_of(record);
+  open_.push_back({number, weight});
+  open_weight_ += weight;
+  while (open_.size() > kOpenChunks && open_weight_ > kOpenWeight) {
+    Chunk& oldest = chunks_[open_.front().number];
+    open_weight_ -= open_.front().weight;
     open_.pop_front();
     if (oldest.packed.empty()) oldest.packed = reprobench::packed(std::span<const Record>(oldest.records));
     std::vector<Record>().swap(oldest.records);

@@ -23,8 +23,10 @@ template <class Record>
 class PackedList {
  public:
   static constexpr std::size_t kRecordsPerChunk = std::is_same_v<Record, TensorsRecord> ? 4 : 1024;
-  static constexpr std::size_t kOpenChunks = 2;                                                      // at least
-  static constexpr std::size_t kOpenWeight = std::is_same_v<Record, TensorsRecord> ? 16'000 : 8192;  // tensors; steps
+  // Beside the first and the last chunk, so many stay open at least, and others up to this weight: a record counts as
+  // one, and each of its tensors as one more.
+  static constexpr std::size_t kOpenChunks = 2;
+  static constexpr std::size_t kOpenWeight = std::is_same_v<Record, TensorsRecord> ? 16'000 : 8192;
 
   template <bool is_const>
   class Iterator {
@@ -104,12 +106,17 @@ class PackedList {
     std::string packed;           // of the records as they were; empty: never packed, or changed since
   };
 
+  struct OpenChunk {
+    std::size_t number;
+    std::size_t weight;  // when it was opened
+  };
+
   Chunk& opened(std::size_t number) const;
-  std::size_t open_weight() const;
-  void close_oldest() const;
+  void keep_open(std::size_t number) const;
 
   mutable std::vector<Chunk> chunks_;
-  mutable std::deque<std::size_t> open_;  // between the first and the last chunk, the oldest first
+  mutable std::deque<OpenChunk> open_;  // between the first and the last chunk, the oldest first
+  mutable std::size_t open_weight_ = 0;
   std::size_t size_ = 0;
 };
 

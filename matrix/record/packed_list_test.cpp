@@ -253,7 +253,7 @@ TEST_CASE("a long list of tensors keeps few of its records as values, and a shor
     for (std::int64_t step = 1; step <= count; ++step) list.push_back(tensors_of(step));
     return list;
   };
-  const auto most = TensorsList::kOpenWeight / 100 + 2 * TensorsList::kRecordsPerChunk;  // each has 100 tensors
+  const auto most = TensorsList::kOpenWeight / 101 + 2 * TensorsList::kRecordsPerChunk;  // each has 100 tensors
   TensorsList list = list_of(500);
   CHECK(list.open_records() <= most);
   list[77].tensors[5].digest = "changed";
@@ -267,7 +267,16 @@ TEST_CASE("a long list of tensors keeps few of its records as values, and a shor
     }
   }
   CHECK(copy.open_records() <= most);
-  CHECK(list_of(160).open_records() == 160);
+  CHECK(list_of(150).open_records() == 150);
+  TensorsList empty;
+  for (std::int64_t step = 1; step <= 100'000; ++step) empty.push_back({step, false, {}});
+  CHECK(empty.open_records() <= TensorsList::kOpenWeight + 2 * TensorsList::kRecordsPerChunk);
+  empty.resize(50);
+  for (std::int64_t step = 51; step <= 1000; ++step) empty.push_back({step, false, {}});
+  std::int64_t sum = 0;
+  for (const TensorsRecord& record : std::as_const(empty)) sum += record.step;
+  CHECK(sum == 500'500);
+  CHECK(empty.open_records() == 1000);  // what was cut off weighs no more
 }
 
 TEST_CASE("of records with very many tensors two chunks stay open, beside the first and the last", "[record]") {

@@ -3,6 +3,8 @@
 #include <bit>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "matrix/base/number.hpp"
 
 namespace reprobench {
