@@ -115,10 +115,10 @@ LockstepAgain take_again(const JudgedSides& sides, const LegitimateRatio& legiti
   return result;
 }
 
-constexpr std::int64_t kFewFlips = 2;
+constexpr std::int64_t kFewFlips = 2;  // of a side in one batch, over all masks
 
-// The tensors of each step of a replay; none where its trace cannot be read, or holds none.
-std::map<std::int64_t, TensorsRecord> tensors_of_steps(const std::filesystem::path& folder) {
+// The masks of each step of a replay; none where its trace cannot be read, or holds none.
+std::map<std::int64_t, TensorsRecord> masks_left_in(const std::filesystem::path& folder) {
   std::map<std::int64_t, TensorsRecord> of_steps;
   read_checked_lines(folder / "trace.jsonl", [&](const nlohmann::json& line) -> std::string {
     try {
@@ -134,24 +134,29 @@ std::map<std::int64_t, TensorsRecord> tensors_of_steps(const std::filesystem::pa
   return of_steps;
 }
 
+std::int64_t sum_of(const std::vector<EventFlips>& masks) {
+  std::int64_t sum = 0;
+  for (const EventFlips& mask : masks) sum += mask.flips;
+  return sum;
+}
+
 // As LockstepBatch::flips has it, for each step.
 std::map<std::int64_t, std::string> flips_against(const std::filesystem::path& exact,
                                                   const std::vector<std::filesystem::path>& sides) {
-  const auto expected = tensors_of_steps(exact);
-  std::map<std::int64_t, std::vector<EventFlips>> found;
-  for (const auto& side : sides) {
-    for (const auto& [step, ours] : tensors_of_steps(side)) {
-      const auto theirs = expected.find(step);
-      if (theirs == expected.end()) continue;
-      for (EventFlips& flips : flips_in_step(ours, theirs->second)) found[step].push_back(std::move(flips));
-    }
-  }
+  std::vector<std::map<std::int64_t, TensorsRecord>> masks_of_sides;
+  for (const auto& side : sides) masks_of_sides.push_back(masks_left_in(side));
   std::map<std::int64_t, std::string> texts;
-  for (const auto& [step, list] : found) {
-    const auto most = std::ranges::max_element(list, {}, &EventFlips::flips);
-    if (most->flips > kFewFlips) continue;
-    texts[step] = most->flips == 1 ? fmt::format("1 element of `{}` is", most->event)
-                                   : fmt::format("{} elements of `{}` are", most->flips, most->event);
+  for (const auto& [step, expected] : masks_left_in(exact)) {
+    std::vector<EventFlips> most;  // of the side that has more of them
+    for (const auto& masks : masks_of_sides) {
+      const auto ours = masks.find(step);
+      if (ours == masks.end()) continue;
+      if (auto flips = flips_in_step(ours->second, expected); sum_of(flips) > sum_of(most)) most = std::move(flips);
+    }
+    const std::int64_t count = sum_of(most);
+    if (count == 0 || count > kFewFlips) continue;
+    texts[step] = count == 1 ? fmt::format("1 element of `{}` is", most.front().event)
+                             : fmt::format("{} elements of masks, first `{}`, are", count, most.front().event);
   }
   return texts;
 }

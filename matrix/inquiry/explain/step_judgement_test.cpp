@@ -190,11 +190,17 @@ struct HeldSide {
     const bool is_exact = std::string_view(dtype) == "F64";
     const auto bytes = is_exact ? std::as_bytes(std::span(doubles)) : std::as_bytes(std::span(floats));
     write_safetensors(folder / gradients_file(number), {{"gradient/w", dtype, {64}, bytes}}, {});
-    TensorRecord mask{"relu", TensorRole::mask, "int64", {40}, std::string(32, static_cast<char>('a' + flips)), {}};
-    mask.sketch = TensorSketch{};
-    for (int i = 0; i < flips; ++i) mask.sketch->signed_sums[static_cast<std::size_t>(i)] = 1;
-    std::ofstream(folder / "trace.jsonl", std::ios::app)
-        << trace_line(to_json(TensorsRecord{number, false, {mask}}), lines++);
+    // The flips are in as many masks, one element in each.
+    TensorsRecord masks{number, false, {}};
+    for (int i = 0; i < 4; ++i) {
+      const bool has_flip = i < flips;
+      TensorRecord mask{
+          fmt::format("relu{}", i), TensorRole::mask, "int64", {40}, std::string(32, has_flip ? 'f' : 'e'), {}};
+      mask.sketch = TensorSketch{};
+      mask.sketch->signed_sums[0] = has_flip ? 1 : 0;
+      masks.tensors.push_back(mask);
+    }
+    std::ofstream(folder / "trace.jsonl", std::ios::app) << trace_line(to_json(masks), lines++);
   }
 
   std::filesystem::path folder;
@@ -229,8 +235,8 @@ TEST_CASE("a batch with one element of a mask that is not as in fp64 leaves the 
   const Lockstep judged = judge_lockstep_files(measured.folder, expected.folder, exact.folder, replay, {});
   CHECK(judged.word == word);
   if (word == LockstepWord::undecided) {
-    CHECK(has(judged.sentence, fmt::format("in batch 3 {} of `relu` {} not as in fp64",
-                                           flips == 1 ? "1 element" : "2 elements", flips == 1 ? "is" : "are")));
+    CHECK(has(judged.sentence, flips == 1 ? "in batch 3 1 element of `relu0` is not as in fp64"
+                                          : "in batch 3 2 elements of masks, first `relu0`, are not as in fp64"));
   }
 }
 

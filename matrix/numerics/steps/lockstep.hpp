@@ -30,7 +30,7 @@ struct LockstepBatch {
   std::span<const TensorView> candidate;  // x
   std::span<const TensorView> reference;  // r
   std::span<const TensorView> exact;      // h, fp64
-  // Few elements of masks that are not as in fp64 on a side, "1 element of `relu3.active`"; empty: none, or many.
+  // Few elements of masks that are not as in fp64 on a side, "1 element of `relu3.active` is"; empty: none, or many.
   std::string flips = {};
 };
 

@@ -154,6 +154,15 @@ TEST_CASE("a defect in batches alone in which a mask flips is left open, never c
   CHECK(judged(0, 1, 0).word == LockstepWord::rounding);
 }
 
+TEST_CASE("a defect of rounding size is found though a mask flips in some batch", "[lockstep]") {
+  LockstepScene scene(64);
+  scene.add_defect(7, 1.25);
+  std::vector<LockstepBatch> batches;
+  for (const auto& sides : scene.all_sides) batches.push_back({sides.candidate, sides.reference, sides.exact});
+  batches[3].flips = "1 element of `relu3` is";
+  CHECK(judge_lockstep(batches, {}).word == LockstepWord::defect);
+}
+
 TEST_CASE("a gross defect fails class B2 in a single batch", "[lockstep]") {
   LockstepScene scene(1);
   scene.add_defect(9, 1000);
