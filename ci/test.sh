@@ -2,7 +2,7 @@
 # Everything the tests need, then the tests. The last line is `N passed, N failed, N skipped`.
 #
 #   ci/test.sh            what every change passes: lint, reports, unit tests, most of them under sanitizers, real stacks, images
-#   ci/test.sh --all      and what takes as long again and seldom fails alone: each night, and before a release
+#   ci/test.sh --all      and what takes as long again and seldom fails alone: for a job of each night, and before a release
 #   ci/test.sh --quick    without sanitizers and without a real stack
 #
 # ci/README.md has what each step holds, and which of these runs it.

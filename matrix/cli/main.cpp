@@ -13,6 +13,7 @@
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verbs/verb.hpp"
+#include "matrix/cli/verbs/word_option.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -170,9 +171,7 @@ int run(int argc, char** argv) {
   const std::map<std::string, ColorChoice> choices{
       {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
   app.add_option("--store", context.store, "Folder of runs, stacks and index")->type_name("DIR")->capture_default_str();
-  app.add_option("--color", color, "auto, always or never")
-      ->transform(CLI::CheckedTransformer(choices).description(""))
-      ->type_name("WHEN=auto");
+  app.add_option("--color", color, "auto, always or never")->transform(one_of_words(choices))->type_name("WHEN=auto");
   app.add_flag("--quiet", quiet, "No progress, only data and errors");
   app.set_version_flag("--version", version_text());
   app.fallthrough();

@@ -231,5 +231,16 @@ TEST_CASE("db rebuild names what it could not read", "[e2e]") {
   CHECK_THAT(result.err, Catch::Contains("not in the index: ") && Catch::Contains("r-broken/run.json: not JSON"));
 }
 
+TEST_CASE("an option that takes a word names its words when it is given another", "[e2e]") {
+  const auto colored = call({kBinary, "--color", "sometimes", "list", "stacks"});
+  CHECK(colored.exit_code == 2);
+  CHECK_THAT(colored.err, Catch::Contains("--color: `sometimes` is none of always, auto, never; see "));
+  CHECK(call({kBinary, "--color", "1", "list", "knobs"}).exit_code == 2);
+  CHECK(call({kBinary, "--color", "never", "list", "knobs"}).exit_code == 0);
+  const auto failing = call({kBinary, "compare", "--fail-on", "nothing"});
+  CHECK(failing.exit_code == 2);
+  CHECK_THAT(failing.err, Catch::Contains("--fail-on: `nothing` is none of another_computation, any, defect; see "));
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -19,6 +19,7 @@
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/own_file_options.hpp"
 #include "matrix/cli/verbs/verb.hpp"
+#include "matrix/cli/verbs/word_option.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/device/host_facts.hpp"
@@ -350,7 +351,7 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
          "--fail-on", options->fail_on,
          "Which difference of bits ends with 1: any; another_computation (its constants differ, or fp64 calls it "
          "a defect); defect. The latter two imply --explain")
-      ->transform(CLI::CheckedTransformer(kinds).description(""))
+      ->transform(one_of_words(kinds))
       ->default_str("any")
       ->type_name("any|another_computation|defect");
   app.add_flag("--keep", options->keep, "Keep the replays: states, operator calls, tensors");
