@@ -15,13 +15,19 @@ bool may_be_left_open(const Cell& cell) {
          });
 }
 
+bool is_undecided(const CheckResult& check) {
+  return check.gate == Gate::armed && check.status == CheckStatus::inconclusive;
+}
+
+// Further repeats help where checks alone leave the cell open. Two sides that loaded the same LibTorch stay the same.
 bool is_open_for_noise(const CellVerdict& verdict) {
   if (verdict.outcome != Outcome::inconclusive) return false;
-  return std::ranges::all_of(verdict.checks, [](const CheckResult& check) {
-    const bool is_undecided = check.gate == Gate::armed && check.status == CheckStatus::inconclusive;
-    return !is_undecided || check.reason == "noise" || check.reason == "too_few_samples" ||
-           check.reason == "undiagnosed";
-  });
+  const auto decides = [&](const CheckResult& check) { return is_undecided(check) && check.reason == verdict.reason; };
+  return std::ranges::any_of(verdict.checks, decides) &&
+         std::ranges::all_of(verdict.checks, [](const CheckResult& check) {
+           return !is_undecided(check) || check.reason == "noise" || check.reason == "too_few_samples" ||
+                  check.reason == "undiagnosed";
+         });
 }
 
 }  // namespace

@@ -54,12 +54,12 @@ class NoisyPlace : public RunPlace {
               "10%, vs: reference}\n" +
                   more_of_suite);
   }
-  Said run_with(const json& script, const Texts& more = {}) const {
+  Said run_with(const json& script, const Texts& more = {}, const std::string& loaded = "") const {
     const fs::path file = *this / "script.json";
     written_file(file, script.dump());
     Texts words{"--matrix",   matrix(),
-                "--worker",   "new=" + kFake + " --script " + file.string(),
-                "--worker",   "old=" + kFake + " --do ok",
+                "--worker",   "new=" + kFake + " --script " + file.string() + loaded,
+                "--worker",   "old=" + kFake + " --do ok" + loaded,
                 "--no-report"};
     words.insert(words.end(), more.begin(), more.end());
     return said_by(&declare_run, store(), words);
@@ -114,6 +114,14 @@ TEST_CASE("nothing is measured again that is decided, that failed otherwise, or 
   SECTION("noisy, and another check can never be decided") {
     const NoisyPlace place("  numerics.final_loss: {max: 9}\n  memory.peak_rss: {max: 1GiB}\n");
     CHECK(place.run_with({{"new/3", "slow=1.5,drop_metric"}}).code == ExitCode::undecided);
+    CHECK(attempts(place) == 7);
+  }
+  SECTION("one torch is held against itself, noisy or not") {
+    const NoisyPlace place;
+    const json script = GENERATE(json::object(), json{{"new/3", "slow=1.5"}});
+    const Said said = place.run_with(script, {}, " --loaded /x/libtorch_cpu.so=1111");
+    CHECK(said.code == ExitCode::undecided);
+    CHECK_THAT(said.out, Contains("one torch is compared"));
     CHECK(attempts(place) == 7);
   }
   SECTION("the bound is only recorded") {

@@ -31,7 +31,7 @@ Execution::Execution(const Plan& plan, const std::map<std::string, WorkerCommand
       options_(options),
       observer_(observer),
       began_(clock.now()),
-      scheduler_(plan, options.jobs),
+      scheduler_(plan, options.jobs, options.available_bytes),
       repeats_left_(plan),
       placement_(plan.host, options.telemetry) {
   for (const PlannedCell& planned : plan.cells) {
@@ -112,6 +112,7 @@ void Execution::watch_running() {
   const nanoseconds now = clock_.now();
   for (std::size_t i = running_.size(); i-- > 0;) {
     RunningGroup& group = running_[i];
+    begin_members(group);
     pass_turns(group, now);
     for (std::size_t j = group.attempts.size(); j-- > 0;) {
       if (watch(group.attempts[j], now)) conclude(group, j);

@@ -41,6 +41,7 @@ class Execution {
   void launch_what_may_run();
   void read_libraries_anew(const TaskGroup& group);
   void launch(TaskGroup tasks, GpuLease lease);
+  void begin_members(RunningGroup& group);
   CellRequest request_of(const AttemptTask& task) const;
   void launch(const AttemptTask& task, std::size_t member, RunningGroup& group);
   void give_up(const TaskGroup& tasks, const Hopeless& hopeless);

@@ -114,12 +114,23 @@ void Execution::launch(TaskGroup tasks, GpuLease lease) {
   group.tasks = std::move(tasks);
   group.lease = std::move(lease);
   std::vector<std::int64_t> turns;
-  for (const AttemptTask& task : group.tasks.members) {
-    turns.push_back(count_of_turns(cell_of(task).request));
-    launch(task, turns.size() - 1, group);
-  }
+  for (const AttemptTask& task : group.tasks.members) turns.push_back(count_of_turns(cell_of(task).request));
   group.order = TurnOrder(std::move(turns));
+  begin_members(group);
   close_if_over(running_.size() - 1);
+}
+
+// Residents load one after the other, since a timed start is that of a process alone. If the run is to end meanwhile,
+// those that have not begun are left out, like whatever else waits.
+void Execution::begin_members(RunningGroup& group) {
+  while (group.has_members_to_begin() && all_have_loaded(group, clock_.now())) {
+    if (launches_no_more()) {
+      group.tasks.members.resize(group.begun);
+      return;
+    }
+    const std::size_t member = group.begun++;
+    launch(group.tasks.members[member], member, group);
+  }
 }
 
 void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup& group) {

@@ -51,7 +51,7 @@ void Execution::record(RunningGroup& group, const AttemptTask& task, const CellR
 }
 
 void Execution::close_if_over(std::size_t index) {
-  if (!running_[index].attempts.empty()) return;
+  if (!running_[index].attempts.empty() || running_[index].has_members_to_begin()) return;
   RunningGroup over = std::move(running_[index]);
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   retry_or_close(std::move(over));

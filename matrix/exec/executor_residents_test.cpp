@@ -56,6 +56,32 @@ TEST_CASE("residents end in any order, and each is recorded in its own cell", "[
   CHECK(scene.clock.now() < seconds(2));
 }
 
+TEST_CASE("residents load one after the other, and the time they wait counts for no limit", "[exec]") {
+  Plan plan = residents(3);
+  for (PlannedCell& planned : plan.cells) planned.cell.limits = {seconds(5), seconds(5), seconds(5), seconds(1)};
+  std::vector<FakeAttempt> scripts = {ends_after(finishes_ok(), 13'000), hangs(), ends_after(finishes_ok(), 5'000)};
+  for (FakeAttempt& script : scripts) script.loads_for = milliseconds(3'500);
+  scripts[1].loads_for = milliseconds(60'000);
+  ExecutorScene scene(scripts);
+  CHECK(ends_of(scene.run(plan)) == "completed | timeout | completed");
+  REQUIRE(scene.launcher.started_at.size() == 3);
+  CHECK(scene.launcher.started_at[0] == seconds(0));
+  CHECK(scene.launcher.started_at[1] >= milliseconds(3'500));
+  CHECK(scene.launcher.started_at[1] < milliseconds(3'700));
+  CHECK(scene.launcher.started_at[2] >= scene.launcher.started_at[1] + seconds(5));  // the one before it has ended
+}
+
+TEST_CASE("residents that have not begun when the run is to end are left out", "[exec]") {
+  FakeAttempt loads = runs_for_ever();
+  loads.loads_for = milliseconds(60'000);
+  ExecutorScene scene({loads});
+  scene.launcher.on_wait = [&] {
+    if (scene.clock.now() > seconds(1)) scene.interrupt = static_cast<int>(Interrupt::finish);
+  };
+  CHECK(ends_of(scene.run(residents(2))) == "interrupted | ");
+  CHECK(scene.launcher.started.size() == 1);
+}
+
 TEST_CASE("of residents that hang and end side by side each is told by its own end", "[exec]") {
   const bool first_hangs = GENERATE(true, false);
   Plan plan = residents(2);
@@ -107,7 +133,7 @@ TEST_CASE("residents that cannot be ended are left, and the others go on", "[exe
 }
 
 TEST_CASE("all members of a group need their memory at once", "[exec]") {
-  const auto [available, at_once] = GENERATE(std::pair(120, 3), std::pair(119, 2), std::pair(10, 2));
+  const auto [available, at_once] = GENERATE(std::pair(120, 3), std::pair(119, 2), std::pair(79, 1));
   ExecutorScene scene({});
   scene.options.jobs = 4;
   scene.options.available_bytes = available;

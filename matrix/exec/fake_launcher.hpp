@@ -27,6 +27,7 @@ class FakeClock : public Clock {
 // The script of one attempt, or of one rank: heartbeats until `beats_until`, and an end. Times count from its start.
 struct FakeAttempt {
   std::chrono::milliseconds queued_for{0};    // before it starts; for the whole attempt
+  std::chrono::milliseconds loads_for{0};     // of a resident: until its trace begins
   std::chrono::milliseconds ends_after{100};  // negative: never ends by itself
   std::chrono::milliseconds beats_until{1'000'000'000};
   bool obeys_term = true;
@@ -150,10 +151,11 @@ class FakeLauncher : public Launcher {
     const FakeAttempt& script = attempt.script.rank(number);
     const bool ended = script.ends_after.count() >= 0 && age >= script.ends_after;
     event.kind = LaunchEvent::Kind::heartbeat;
+    const RankLaunch& launch = started[static_cast<std::size_t>(event.handle)].ranks[number];
+    if (launch.request.turn_steps > 0 && age >= script.loads_for) begin_trace(launch);
     if (attempt.has_started && age <= script.beats_until) events.push_back(event);
     if (!ended && !rank.is_stopped) return;
     rank.is_alive = false;
-    const RankLaunch& launch = started[static_cast<std::size_t>(event.handle)].ranks[number];
     if (rank.is_stopped) {
       write_exit(launch, std::nullopt, StoppedBy::runner, age);
     } else if (script.writes_files) {
@@ -177,14 +179,23 @@ class FakeLauncher : public Launcher {
     std::ofstream(launch.folder / "exit.json") << to_json(exit).dump();
   }
 
+  static std::string header_line(const CellRequest& request) {
+    return trace_line(
+        to_json(TraceHeader{request.cell_id, request.nonce, std::string(32, 'a'), request.trace, {}, request.rank}), 0);
+  }
+
+  static void begin_trace(const RankLaunch& launch) {
+    const std::filesystem::path path = launch.folder / "trace.jsonl";
+    if (!std::filesystem::exists(path)) std::ofstream(path) << header_line(launch.request);
+  }
+
   static void write_files(const RankLaunch& launch) {
     const CellRequest& request = launch.request;
     const std::string digest(32, 'a');
     Digest chain = digest_from_hex(digest).value();
     std::ofstream trace(launch.folder / "trace.jsonl");
-    std::int64_t lines = 0;
-    trace << trace_line(to_json(TraceHeader{request.cell_id, request.nonce, digest, request.trace, {}, request.rank}),
-                        lines++);
+    std::int64_t lines = 1;
+    trace << header_line(request);
     for (std::int64_t number = 1; number <= request.workload.steps; ++number) {
       StepRecord step;
       step.step = number;

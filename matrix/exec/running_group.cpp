@@ -13,18 +13,6 @@ RunningAttempt* attempt_of(RunningGroup& group, std::size_t member) {
   return found == group.attempts.end() ? nullptr : &*found;
 }
 
-bool all_are_ready(RunningGroup& group, AttemptWatch::Time now) {
-  bool ready = true;
-  for (RunningAttempt& attempt : group.attempts) {
-    if (attempt.resident->is_ready()) {
-      attempt.watch.pause(now);
-    } else {
-      ready = false;
-    }
-  }
-  return ready;
-}
-
 // True once whoever has the turn no longer needs it.
 bool turn_is_over(RunningGroup& group, AttemptWatch::Time now) {
   if (!group.turn) return true;
@@ -37,9 +25,19 @@ bool turn_is_over(RunningGroup& group, AttemptWatch::Time now) {
 
 }  // namespace
 
+bool all_have_loaded(RunningGroup& group, AttemptWatch::Time now) {
+  bool all = true;
+  for (RunningAttempt& attempt : group.attempts) {
+    const bool has_loaded = attempt.resident != nullptr && attempt.resident->is_ready();
+    if (has_loaded) attempt.watch.pause(now);
+    all = all && has_loaded;
+  }
+  return all;
+}
+
 void pass_turns(RunningGroup& group, AttemptWatch::Time now) {
   if (!group.takes_turns()) return;
-  if (!group.turns_have_begun && !all_are_ready(group, now)) return;
+  if (!group.turns_have_begun && (group.has_members_to_begin() || !all_have_loaded(group, now))) return;
   group.turns_have_begun = true;
   if (!turn_is_over(group, now)) return;
   while ((group.turn = group.order.next())) {

@@ -34,6 +34,7 @@ struct RunningGroup {
   TaskGroup tasks;
   GpuLease lease;
   std::vector<RunningAttempt> attempts;  // those that have not ended
+  std::size_t begun = 0;                 // members that were started, or could not be
   bool is_worth_retrying = false;        // because of how the attempts that have ended did end
   bool has_product_end = false;
   TurnOrder order{{}};
@@ -41,7 +42,11 @@ struct RunningGroup {
   bool turns_have_begun = false;
 
   bool takes_turns() const { return !attempts.empty() && attempts.front().resident != nullptr; }
+  bool has_members_to_begin() const { return begun < tasks.members.size(); }
 };
+
+// Whether every attempt of the group has loaded. Residents that have are paused; they wait for their turns.
+bool all_have_loaded(RunningGroup& group, AttemptWatch::Time now);
 
 // Gives the next turn once the last one is done. The first one waits until every resident has loaded. Members that wait
 // are paused. A member that has done all its turns may end undisturbed before the next turn begins.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -36,12 +37,13 @@ struct TaskGroup {
 
 // Every repeat of every cell that is not skipped. A reference and the cells that name it belong together. Repeats go
 // round-robin over them (A0 B0 C0 A1 B1 C1 ...), so that values that are compared were measured seconds apart. Their
-// residents are one group for each repeat. Otherwise the order is that of the plan.
-std::vector<TaskGroup> groups_of(const Plan& plan);
+// residents are one group for each repeat, as far as `available_bytes` has room for them at once (0: not known).
+// Otherwise the order is that of the plan.
+std::vector<TaskGroup> groups_of(const Plan& plan, std::int64_t available_bytes = 0);
 
 class Scheduler {
  public:
-  Scheduler(const Plan& plan, int jobs);
+  Scheduler(const Plan& plan, int jobs, std::int64_t available_bytes = 0);
 
   // Takes the first group that may start now and for which `place` found room. A group that cannot be placed is
   // overtaken. A group that waits for others to end is not, and neither are groups behind it, because a stream of small
@@ -65,6 +67,7 @@ class Scheduler {
   bool may_start_beside_others(const TaskGroup& group) const;
 
   const Plan& plan_;
+  std::int64_t available_bytes_;
   std::deque<TaskGroup> waiting_;
   int jobs_;
   int running_ = 0;           // groups

@@ -81,6 +81,21 @@ TEST_CASE("residents share a place only if all of them take turns there, with as
   CHECK(sizes_with([](Cell& cell) { cell.reference_cell_id.reset(); }) == "1111");
 }
 
+TEST_CASE("residents are as many at once as memory has room for", "[exec]") {
+  Plan plan = compared_pair(3);
+  for (PlannedCell& planned : plan.cells) planned.cell.memory_bytes = 40;
+  CHECK(groups_of(plan, 80).size() == 2);
+  CHECK(groups_of(plan, 79).size() == 4);
+  CHECK(groups_of(plan, 0).size() == 2);
+  CHECK(groups_of(plan, 79).at(0).company == Company::alone);
+  Scheduler scheduler(plan, 1, 79);
+  CHECK(scheduler.next(nanoseconds{0}, anywhere)->members.size() == 1);
+  Scheduler further(plan, 1, 79);
+  for (int group = 0; group < 4; ++group) further.ended(*further.next(nanoseconds{0}, anywhere));
+  further.add({{0, 2, 3}, {1, 2, 3}});
+  CHECK(further.next(nanoseconds{0}, anywhere)->members.size() == 1);
+}
+
 TEST_CASE("a group with one timed cell is timed, one without is not", "[exec]") {
   Plan plan = compared_pair(3);
   plan.cells[0].cell.exclusive = false;

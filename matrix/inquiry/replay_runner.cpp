@@ -25,6 +25,7 @@ PlannedCell cell_of(const ReplayTask& task) {
   PlannedCell planned;
   Cell& cell = planned.cell;
   cell.request = task.request;
+  cell.request.turn_steps = 0;  // nobody times it
   cell.request.suite = "replay-" + task.purpose;
   cell.request.cell_id = cell_id_of(cell.request);
   cell.slug = task.purpose;

@@ -55,6 +55,17 @@ TEST_CASE("a replay runs through the executor and comes back with its folder and
   CHECK(outcomes[0].folder != outcomes[1].folder);
 }
 
+TEST_CASE("a replay takes no turns, though the cell that it replays did", "[replay_runner]") {
+  RunnerSetup setup({});
+  ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
+  std::vector<ReplayTask> tasks = setup.tasks();
+  for (ReplayTask& task : tasks) task.request.turn_steps = 2;
+  const auto outcomes = replays.run(tasks);
+  REQUIRE(outcomes.size() == 2);
+  CHECK_FALSE(outcomes[0].attempt.lead().trace->steps.front().block);
+  CHECK_FALSE(std::filesystem::exists(outcomes[0].folder / "turns.jsonl"));
+}
+
 TEST_CASE("replays that memory does not hold at once run one after the other", "[replay_runner]") {
   RunnerSetup setup({});
   ReplayPlace place = setup.place();

@@ -53,6 +53,13 @@ std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workloa
   return name;
 }
 
+// On a GPU whoever waits would keep its memory there, and telemetry would take it for another program.
+std::int64_t turn_steps_of(const SuiteSpec& suite, const CellRequest& request) {
+  const WorkloadRequest& workload = request.workload;
+  if (suite.turns == 0 || request.device != "cpu" || workload.is_probe() || workload.resume_after > 0) return 0;
+  return (workload.steps + suite.turns - 1) / suite.turns;
+}
+
 }  // namespace
 
 std::vector<SuiteWorkload> suite_workloads(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
@@ -137,6 +144,7 @@ void make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
   }
   request.knobs = without_defaults(knobs);
   request.trace = suite.trace;
+  request.turn_steps = turn_steps_of(suite, request);
 
   const auto is_named = [&](const std::string& knob) {
     return chosen.contains(knob) ||

@@ -164,6 +164,26 @@ TEST_CASE("a matrix that says how often a cell runs says so of the most, too", "
   CHECK(repeats_of("", "repeat: 3\nmax_repeat: 9\n") == std::pair(3, 9));
 }
 
+TEST_CASE("trainings on the CPU take as many turns as their suite says, the last one with what is left", "[plan]") {
+  const auto turn_steps_of = [](const std::string& workload, const std::string& device) {
+    const SuiteSpec suite =
+        parse_suite("schema: 1\nname: smoke\nexclusive: true\nturns: 8\nworkloads: [" + workload + "]\n", "smoke.yaml",
+                    test_vocabulary());
+    const auto cells = expand(parse_test_matrix("axes: {stack: [a], device: [" + device + "]}\n"), {{"smoke", suite}});
+    return cells.at(0).cell.request.turn_steps;
+  };
+  const auto training = [](int steps, const std::string& more = "") {
+    return fmt::format("{{model: mlp, preset: base, steps: {}, batch_size: 8{}}}", steps, more);
+  };
+  CHECK(turn_steps_of(training(80), "cpu") == 10);
+  CHECK(turn_steps_of(training(81), "cpu") == 11);
+  CHECK(turn_steps_of(training(3), "cpu") == 1);
+  CHECK(turn_steps_of(training(80), "sm_90") == 0);
+  CHECK(turn_steps_of(training(80, ", resume_after: 40"), "cpu") == 0);
+  CHECK(turn_steps_of("{probe: device_memory, preset: base, samples: 5}", "cpu") == 0);
+  CHECK(expand_test("axes: {stack: [a]}\n").at(0).request.turn_steps == 0);
+}
+
 TEST_CASE("required marks, repeats, limits and faults reach the cells they select", "[plan]") {
   const auto cells = expand_test(
       "axes: {stack: [a, b]}\nrepeat: 3\ntimeout: 90s\nrequired: [{stack: a}]\n"

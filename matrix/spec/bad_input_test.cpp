@@ -398,6 +398,10 @@ TEST_CASE("a suite is told what a suite needs", "[spec]") {
   CHECK(suite_error("# nothing\n") == "s.yaml:1:1: error[RB001]: file has no content; a suite needs `workloads:`");
   CHECK(suite_error(suite_with("exclusive: yes\n")) ==
         "s.yaml:5:12: error[RB019]: `exclusive` must be true or false, got `yes`");
+  CHECK(suite_error(suite_with("turns: 20\n")) ==
+        "s.yaml:5:8: error[RB036]: `turns` without `exclusive`; say that its times count, too: `exclusive: true`");
+  CHECK(suite_error(suite_with("exclusive: true\nturns: 1\n")) ==
+        "s.yaml:6:8: error[RB021]: `turns` must be from 2 to 1000, got `1`");
   CHECK(suite_error(suite_with("knobs: {threads: two}\n")) ==
         "s.yaml:5:18: error[RB019]: `threads` must be a whole number, got `two`");
   for (const char* wrong : {"one", "-1", "1e3"}) {

@@ -131,6 +131,8 @@ TEST_CASE("a suite's keys reach its fields", "[spec]") {
   CHECK(suite.repeat == 3);
   CHECK(suite.poison_last_repeat);
   CHECK(suite.exclusive);
+  CHECK(suite.turns == 0);
+  CHECK(parse_good_suite("exclusive: true\nturns: 20\n").turns == 20);
   CHECK(suite.max_repeat == 3);
   CHECK(parse_good_suite("repeat: 3\nmax_repeat: 12\n").max_repeat == 12);
   CHECK(parse_good_suite("max_repeat: 3\nrepeat: 3\n").max_repeat == 3);

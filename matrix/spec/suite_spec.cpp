@@ -249,6 +249,14 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
      &read_flag_into<&SuiteSpec::poison_last_repeat>},
     {"exclusive", kOptional, "Its cells run alone on the host, for their times count.",
      &read_flag_into<&SuiteSpec::exclusive>},
+    {"turns", kOptional,
+     "Trainings on the CPU that are compared run in so many turns, now the one and now the other, so that a busy host "
+     "slows both. Needs `exclusive`.",
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       if (const auto value = read_integer(entry.key, entry.value, scope, 2, kMostTurns)) {
+         draft.suite.turns = static_cast<int>(*value);
+       }
+     }},
     {"limits", kOptional, "See limits.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_limits(draft.limits, entry, scope); }},
     {"timeout", kOptional, "The same as `limits: {total: ...}`.",
@@ -258,6 +266,13 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
        draft.suite.thresholds = read_thresholds(entry.value, scope);
      }},
 };
+
+// Turns are there for times. Cells that nobody times would only wait for each other.
+void check_turns(const SuiteSpec& suite, const YamlNode& root, Scope& scope) {
+  if (suite.turns == 0 || suite.exclusive) return;
+  scope.diagnostics.error(root.find("turns")->mark, "RB036", "`turns` without `exclusive`",
+                          "say that its times count, too: `exclusive: true`");
+}
 
 // Values that a coordinate can have in some matrix; nothing: any.
 std::optional<std::vector<std::string>> possible_values(const std::string& coordinate, const SuiteSpec& suite,
@@ -312,6 +327,7 @@ SuiteSpec parse_suite(const std::string& text, const std::string& file, const Vo
   read_fields<SuiteDraft>(draft, root, kSuiteFields, scope);
   check_limits(draft.limits, root, scope);
   check_repeats(draft.repeats, root, scope);
+  check_turns(draft.suite, root, scope);
   check_selections(draft.suite, scope);
   diagnostics.throw_if_any();
   draft.suite.limits = draft.limits.applied_to({});

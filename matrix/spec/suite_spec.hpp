@@ -17,6 +17,7 @@ namespace reprobench {
 // A file with more than these is taken for a typing error (RB021).
 inline constexpr std::int64_t kMostSteps = 100'000'000;
 inline constexpr std::int64_t kMostRepeats = 1'000;
+inline constexpr std::int64_t kMostTurns = 1'000;
 inline constexpr std::int64_t kMostSamples = 10'000;
 
 // Durations of one attempt, all measured on CLOCK_MONOTONIC (reliability rule R3).
@@ -58,6 +59,7 @@ struct SuiteSpec {
   int world_size = 1;  // ranks of each repeat; an axis or `include` overrides it
   bool poison_last_repeat = false;
   bool exclusive = false;  // nothing else runs beside it, because its timings count
+  int turns = 0;           // > 1: compared cells run at the same time and take so many turns each
   TimeLimits limits;
   std::vector<ThresholdRule> thresholds;
   Mark mark;

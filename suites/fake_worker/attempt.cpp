@@ -17,11 +17,12 @@
 
 #include "matrix/base/write_fully.hpp"
 #include "matrix/contract/recent_tensors.hpp"
+#include "matrix/contract/turn_wait.hpp"
 #include "suites/fake_worker/fake_gpu.hpp"
+#include "suites/fake_worker/rank_wait.hpp"
 #include "suites/fake_worker/synthetic_checkpoint.hpp"
 #include "suites/fake_worker/synthetic_probe.hpp"
 #include "suites/fake_worker/synthetic_training.hpp"
-#include "suites/fake_worker/turn_wait.hpp"
 
 namespace reprobench {
 namespace {
@@ -172,7 +173,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   const std::int64_t middle = std::max(first_step_of(request), (request.workload.steps + 1) / 2);
   const std::int64_t last = behaviour.does("never_stop") ? request.workload.steps : last_step_of(request);
   for (std::int64_t step = first_step_of(request); step <= last || behaviour.does("trickle"); ++step) {
-    if (request.turn_steps > 0) turns.until_allowed(step);
+    turns.until_allowed(step, [] { return false; });
     if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
     if (digests_tensors(request.trace)) trace.append_tensors(training.tensors(), training.is_sketched(step));
     StepRecord record = training.advance();

@@ -43,7 +43,6 @@ void run_workload(const std::filesystem::path& request_path, const std::filesyst
   result.nonce = text_field(document, "nonce");
   const CellRequest request = request_from_json(document);
   result.rank = request.rank;
-  if (request.turn_steps > 0) throw RunFailure("unsupported", "this worker takes no turns with others (`turn_steps`)");
   const std::filesystem::path folder = request_path.has_parent_path() ? request_path.parent_path() : ".";
   if (request.workload.is_probe()) {
     run_probe(request, folder, result, data_folder);

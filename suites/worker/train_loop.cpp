@@ -39,6 +39,7 @@ void complete_steps(Training& run, std::size_t limit) {
 void record_step(Training& run, std::int64_t step, StepOutcome& outcome) {
   StepMeasurement measured;
   measured.step = step;
+  measured.block = block_of(run.request, step);
   measured.learning_rate = run.state.learning_rate(step);
   measured.grad_norm = outcome.grad_norm;
   if (outcome.grad_norm) measured.events["clipped"] = outcome.is_clipped ? 1 : 0;
@@ -68,11 +69,21 @@ void stop_if_asked(Training& run, std::int64_t step) {
   throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
 }
 
+// Whoever gives the turns sees by the trace that the one before is over.
+void wait_for_turn(Training& run, std::int64_t step) {
+  if (!run.turns.must_wait(step)) return;
+  complete_steps(run, 0);
+  run.trace.write();
+  run.turns.until_allowed(step, [] { return stop_requested != 0; });
+  if (run.turns.must_wait(step)) throw RunFailure("interrupted", "asked to stop before step " + std::to_string(step));
+}
+
 void run_steps(Training& run, Telemetry telemetry) {
   const std::int64_t first = run.first_step();
   TrainingSteps steps(run, first);
   const std::int64_t last = last_step_of(run.request);
   for (std::int64_t step = first; step <= last; ++step) {
+    wait_for_turn(run, step);
     run.fault.act(FaultPhase::before_step, step);
     if (telemetry != Telemetry::off) run.recorder.before_step(step);
     run.replay.begin_step(step);
@@ -81,7 +92,7 @@ void run_steps(Training& run, Telemetry telemetry) {
     run.replay.end_step();
     if (step == first) {
       run.plan.device->synchronize();
-      run.result.start_to_first_step_ns = since_process_start_ns();
+      run.result.start_to_first_step_ns = since_process_start_ns() - run.turns.waited().count();
     }
     if (telemetry != Telemetry::off) record_step(run, step, outcome);
     run.replay.after_step(step, run.recorder.chain());

@@ -4,12 +4,14 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
 #include "models/learning_rate.hpp"
+#include "suites/worker/process_facts.hpp"
 #include "suites/worker/record/step_recorder.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/training_fixture.hpp"
@@ -60,6 +62,68 @@ TEST_CASE("the same seed gives the same chain and another seed another", "[worke
     CHECK(other.result.chain != once.result.chain);
     CHECK(other.result.workload_digest != once.result.workload_digest);
   }
+}
+
+TEST_CASE("steps are done in the turns they belong to, and give the same numbers", "[worker][turns]") {
+  CellRequest request = training_request(mlp(), 5, TraceLevel::step);
+  const TrainingTrace alone = train(request);
+  request.turn_steps = 2;
+  const TemporaryFolder folder;
+  const std::filesystem::path turns = folder.path / "turns.jsonl";
+  std::int64_t lines = 0;
+  const auto append = [&](const nlohmann::json& body) {
+    std::ofstream(turns, std::ios::app) << trace_line(body, lines++);
+  };
+  // The steps on record once the worker waits: the file no longer grows.
+  const auto steps_done = [&] {
+    std::ifstream trace(folder.path / "trace.jsonl");
+    const std::string text(std::istreambuf_iterator<char>(trace), {});
+    std::int64_t steps = 0;
+    for (std::size_t at = 0; (at = text.find("\"kind\":\"step\"", at)) != std::string::npos; ++at) ++steps;
+    return steps;
+  };
+  std::vector<std::int64_t> done_before;
+  std::thread coordinator([&] {
+    append(turns_header(request));
+    for (std::int64_t block = 0; block < count_of_turns(request); ++block) {
+      while (steps_done() < 2 * block || !std::filesystem::exists(folder.path / "trace.jsonl"))
+        std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      done_before.push_back(steps_done());
+      append(to_json(turn_of(request, block)));
+    }
+  });
+  CellResult result;
+  run_training(request, folder.path, kTestData, result);
+  const std::int64_t life_ns = since_process_start_ns();
+  coordinator.join();
+  const TrainingTrace in_turns = training_trace_from(folder.path / "trace.jsonl");
+  CHECK(done_before == std::vector<std::int64_t>{0, 2, 4});
+  std::vector<std::int64_t> blocks;
+  for (const StepRecord& step : in_turns.steps) blocks.push_back(step.block.value_or(-1));
+  CHECK(blocks == std::vector<std::int64_t>{0, 0, 1, 1, 2});
+  CHECK(result.chain == alone.result.chain);
+  CHECK_FALSE(alone.steps.front().block);
+  // It waited for 300 ms before its first step and for 600 ms after it.
+  CHECK(result.start_to_first_step_ns < life_ns - 850'000'000);
+}
+
+TEST_CASE("a worker that waits for its turn ends when it is asked to stop", "[worker][turns]") {
+  CellRequest request = training_request(mlp(), 4, TraceLevel::step);
+  request.turn_steps = 2;
+  const TemporaryFolder folder;
+  std::ofstream(folder.path / "turns.jsonl")
+      << trace_line(turns_header(request), 0) << trace_line(to_json(turn_of(request, 0)), 1);
+  std::thread user([&] {
+    while (!std::filesystem::exists(folder.path / "trace.jsonl")) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    request_stop();
+  });
+  CellResult result;
+  CHECK_THROWS_WITH(run_training(request, folder.path, kTestData, result), "asked to stop before step 3");
+  user.join();
+  CHECK(result.failure->cause == "interrupted");
+  CHECK(take_stop_request());
 }
 
 TEST_CASE("a schedule that is asked for is the rate of each step, and part of the work", "[worker][schedule]") {

@@ -92,7 +92,8 @@ Training::Training(const CellRequest& asked, const std::filesystem::path& rank_f
       recorder(request.trace, request.workload.steps,
                request.replay ? replay.chain_before() : checkpoints.chain_before(), state, *parallelism, batches,
                *plan.device, trace),
-      guard(state, plan.device->where(), plan.settings) {
+      guard(state, plan.device->where(), plan.settings),
+      turns(request, folder) {
   if (plan.device->records_steps()) state.keep_step_numbers_on_device();
   parallelism->begin();
   result.model_flops = model_flops_of(*this);

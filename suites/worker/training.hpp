@@ -10,6 +10,7 @@
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
+#include "matrix/contract/turn_wait.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/checkpoint/checkpoints.hpp"
 #include "suites/worker/data/batch_source.hpp"
@@ -72,6 +73,7 @@ struct Training {
   ReplayRecorder replay;
   StepRecorder recorder;
   const TensorGuard guard;
+  TurnWait turns;
 };
 
 }  // namespace reprobench

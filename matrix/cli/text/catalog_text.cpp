@@ -80,6 +80,7 @@ Entries suite_entries(const Project& project) {
                         {"repeat", suite.repeat},
                         {"max_repeat", suite.max_repeat},
                         {"exclusive", suite.exclusive},
+                        {"turns", suite.turns},
                         {"thresholds", std::move(thresholds)}}});
   }
   return entries;

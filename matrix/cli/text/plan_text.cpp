@@ -74,6 +74,13 @@ std::string repeats_text(const Cell& cell) {
   return fmt::format("{} repeat{}", cell.repeat, cell.repeat == 1 ? "" : "s");
 }
 
+// ", alone", ", alone, in turns of 150 steps"
+std::string company_text(const Cell& cell) {
+  if (!cell.exclusive) return "";
+  const std::int64_t steps = cell.request.turn_steps;
+  return steps > 0 ? fmt::format(", alone, in turns of {} step{}", steps, steps == 1 ? "" : "s") : ", alone";
+}
+
 }  // namespace
 
 void plan_table(const Plan& plan, const Terminal& terminal, const std::function<void(std::string_view)>& sink) {
@@ -83,7 +90,7 @@ void plan_table(const Plan& plan, const Terminal& terminal, const std::function<
     if (planned.skip) continue;
     const Cell& cell = planned.cell;
     part += fmt::format("runnable {}  {}  {}{}{}\n", cell.request.cell_id, cell.slug, repeats_text(cell),
-                        cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
+                        company_text(cell), cell.required ? ", required" : "");
     for (const OwnFileField& own : kOwnFiles) {
       const WorkloadRequest& workload = cell.request.workload;
       if ((workload.*own.file).empty()) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "matrix/cli/stored_runs.hpp"
+#include "matrix/exec/repeats_left.hpp"
 #include "matrix/record/attempt_files.hpp"
 
 namespace reprobench {
@@ -27,16 +28,32 @@ std::optional<std::chrono::nanoseconds> mean_of_attempts(const fs::path& cell) {
   return std::chrono::nanoseconds(sum_ns / attempts);
 }
 
+// By cell id: how many take turns with it, itself included. They begin and end together, so each lasts as long as all.
+std::map<std::string, std::int64_t> counts_of_residents(const Plan& plan) {
+  std::map<std::string, std::int64_t> counts;
+  for (const std::vector<std::size_t>& compared : compared_cells(plan)) {
+    const auto takes_turns = [&](std::size_t index) { return plan.cells[index].cell.request.turn_steps > 0; };
+    const auto count = std::ranges::count_if(compared, takes_turns);
+    for (const std::size_t index : compared) {
+      if (takes_turns(index)) counts[plan.cells[index].cell.request.cell_id] = count;
+    }
+  }
+  return counts;
+}
+
 }  // namespace
 
 AttemptDurations recorded_durations(const fs::path& store, const Plan& plan) {
   AttemptDurations durations;
+  const auto residents = counts_of_residents(plan);
   const auto names = stored_run_names(store);
   for (auto name = names.rbegin(); name != names.rend() && name - names.rbegin() < kMostRunsRead; ++name) {
     for (const PlannedCell& planned : plan.cells) {
       const std::string& id = planned.cell.request.cell_id;
       if (planned.skip || durations.contains(id)) continue;
-      if (const auto mean = mean_of_attempts(store / "runs" / *name / "cells" / id)) durations.emplace(id, *mean);
+      const auto mean = mean_of_attempts(store / "runs" / *name / "cells" / id);
+      const auto shared_with = residents.find(id);
+      if (mean) durations.emplace(id, *mean / (shared_with == residents.end() ? 1 : shared_with->second));
     }
   }
   return durations;

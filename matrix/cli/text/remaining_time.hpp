@@ -14,8 +14,8 @@ namespace reprobench {
 // By cell id.
 using AttemptDurations = std::map<std::string, std::chrono::nanoseconds>;
 
-// For every cell of the plan, the mean time of its attempts in the newest run of the store that has any. A file that
-// cannot be read is passed over.
+// For every cell of the plan, the mean time of its attempts in the newest run of the store that has any. Attempts that
+// take turns share that time. A file that cannot be read is passed over.
 AttemptDurations recorded_durations(const std::filesystem::path& store, const Plan& plan);
 
 class RemainingTime {

@@ -78,6 +78,11 @@ TEST_CASE("durations are those of the newest run that has any", "[remaining_time
   const auto durations = recorded_durations(place / "store", plan_of({"a", "b", "c"}));
   CHECK(durations == AttemptDurations{{"a", 400ns}, {"b", 50ns}});
   CHECK(recorded_durations(place / "none", plan_of({"a"})).empty());
+
+  Plan turns = plan_of({"a", "b", "c"});  // `a` and `b` take turns
+  turns.cells[1].cell.reference_cell_id = "a";
+  for (const std::size_t index : {0, 1}) turns.cells[index].cell.request.turn_steps = 10;
+  CHECK(recorded_durations(place / "store", turns) == AttemptDurations{{"a", 200ns}, {"b", 25ns}});
 }
 
 }  // namespace

@@ -105,6 +105,11 @@ void require_ranks(const Plan& plan, int ranks) {
   }
 }
 
+// They would have to run at the same time, and attempts of an outer launcher run one after the other.
+void leave_out_turns(Plan& plan) {
+  for (PlannedCell& planned : plan.cells) planned.cell.request.turn_steps = 0;
+}
+
 // Each process of an outer launcher would make an enclosure of its own, with a network that is no other rank's.
 void require_no_enclosure(const std::map<std::string, WorkerCommand>& workers) {
   for (const auto& [stack, worker] : workers) {
@@ -154,6 +159,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   if (meeting != nullptr) {
     require_no_enclosure(workers);
     require_ranks(selected.plan, meeting->ranks());
+    leave_out_turns(selected.plan);
     meeting->gather(patience(options));
   }
 

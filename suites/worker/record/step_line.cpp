@@ -94,6 +94,7 @@ void append_step_line(std::string& text, const StepMeasurement& step, std::int64
   text += to_hex(step.chain);
   text += '"';
   append_events(text, step.events);
+  if (step.block) append_field(text, ",\"block\":", *step.block);
   append_field(text, ",\"ended_ns\":", step.ended_ns);
   append_field(text, ",\"seq\":", seq);
   const std::uint32_t checksum = crc32c(std::string_view(text).substr(begin));

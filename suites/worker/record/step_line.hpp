@@ -38,6 +38,7 @@ struct StepMeasurement {
   Digest chain;
   std::map<std::string, std::int64_t> events;
   std::int64_t ended_ns = 0;
+  std::optional<std::int64_t> block;
 };
 
 void append_step_line(std::string& text, const StepMeasurement& step, std::int64_t seq);

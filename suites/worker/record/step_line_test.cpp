@@ -24,6 +24,7 @@ StepMeasurement full_step() {
   step.chain = {3, 4};
   step.events = {{"relu_active", 1733}, {"other", 0}};
   step.ended_ns = 7'000'000'123;
+  step.block = 4;
   return step;
 }
 
@@ -43,6 +44,7 @@ nlohmann::json document_of(const StepMeasurement& step) {
   record.chain = to_hex(step.chain);
   for (const auto& [name, count] : step.events) record.events[name] = count;
   record.ended_ns = step.ended_ns;
+  record.block = step.block;
   return to_json(record);
 }
 
@@ -67,6 +69,7 @@ TEST_CASE("a step line reads back as the contract's own document", "[worker]") {
   step.phases.data_wait_ns.reset();
   step.rss_bytes = -1;
   step.events.clear();
+  step.block.reset();
   step.loss = {0.1, true};
   CHECK(parsed(step, 8) == document_of(step));
 }

@@ -1,0 +1,51 @@
+#include "matrix/contract/turn_wait.hpp"
+
+#include <unistd.h>
+
+#include "matrix/contract/trace.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+// A look is one read of a file without new bytes. Those who wait share the cores with the one that is timed.
+constexpr unsigned kPoll_us = 1'000;
+
+nlohmann::json body_of(const std::string& line, std::int64_t number) {
+  auto parsed = parse_trace_line(line, number);
+  if (const auto* problem = std::get_if<std::string>(&parsed)) throw ContractError("turns: " + *problem);
+  return std::get<nlohmann::json>(std::move(parsed));
+}
+
+}  // namespace
+
+// All that were written since the last look.
+void TurnWait::read_lines() {
+  if (!file_.is_open()) file_.open(folder_ / "turns.jsonl");
+  while (file_.is_open()) {
+    std::string part;
+    std::getline(file_, part);
+    line_ += part;
+    if (file_.eof()) {
+      file_.clear();
+      return;
+    }
+    const nlohmann::json body = body_of(line_, lines_);
+    line_.clear();
+    if (lines_ == 0) {
+      require_turns_header(body, request_);
+    } else {
+      last_step_ = turn_from_json(body, request_, lines_ - 1).last_step;
+    }
+    ++lines_;
+  }
+}
+
+void TurnWait::until_allowed(std::int64_t step, const std::function<bool()>& is_stopped) {
+  if (!must_wait(step)) return;
+  const auto began = std::chrono::steady_clock::now();
+  for (read_lines(); must_wait(step) && !is_stopped(); read_lines()) usleep(kPoll_us);
+  waited_ += std::chrono::steady_clock::now() - began;
+}
+
+}  // namespace reprobench
