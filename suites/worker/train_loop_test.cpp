@@ -10,6 +10,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
+#include "matrix/contract/turns.hpp"
 #include "models/learning_rate.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/record/step_recorder.hpp"
@@ -69,14 +70,14 @@ TEST_CASE("steps are done in the turns they belong to, and give the same numbers
   const TrainingTrace alone = train(request);
   request.turn_steps = 2;
   const TemporaryFolder folder;
-  const std::filesystem::path turns = folder.path / "turns.jsonl";
+  const std::filesystem::path turns = folder.path() / "turns.jsonl";
   std::int64_t lines = 0;
   const auto append = [&](const nlohmann::json& body) {
     std::ofstream(turns, std::ios::app) << trace_line(body, lines++);
   };
   // The steps on record once the worker waits: the file no longer grows.
   const auto steps_done = [&] {
-    std::ifstream trace(folder.path / "trace.jsonl");
+    std::ifstream trace(folder.path() / "trace.jsonl");
     const std::string text(std::istreambuf_iterator<char>(trace), {});
     std::int64_t steps = 0;
     for (std::size_t at = 0; (at = text.find("\"kind\":\"step\"", at)) != std::string::npos; ++at) ++steps;
@@ -86,7 +87,7 @@ TEST_CASE("steps are done in the turns they belong to, and give the same numbers
   std::thread coordinator([&] {
     append(turns_header(request));
     for (std::int64_t block = 0; block < count_of_turns(request); ++block) {
-      while (steps_done() < 2 * block || !std::filesystem::exists(folder.path / "trace.jsonl"))
+      while (steps_done() < 2 * block || !std::filesystem::exists(folder.path() / "trace.jsonl"))
         std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
       done_before.push_back(steps_done());
@@ -94,10 +95,10 @@ TEST_CASE("steps are done in the turns they belong to, and give the same numbers
     }
   });
   CellResult result;
-  run_training(request, folder.path, kTestData, result);
+  run_training(request, folder.path(), kTestData, result);
   const std::int64_t life_ns = since_process_start_ns();
   coordinator.join();
-  const TrainingTrace in_turns = training_trace_from(folder.path / "trace.jsonl");
+  const TrainingTrace in_turns = training_trace_from(folder.path() / "trace.jsonl");
   CHECK(done_before == std::vector<std::int64_t>{0, 2, 4});
   std::vector<std::int64_t> blocks;
   for (const StepRecord& step : in_turns.steps) blocks.push_back(step.block.value_or(-1));
@@ -112,15 +113,15 @@ TEST_CASE("a worker that waits for its turn ends when it is asked to stop", "[wo
   CellRequest request = training_request(mlp(), 4, TraceLevel::step);
   request.turn_steps = 2;
   const TemporaryFolder folder;
-  std::ofstream(folder.path / "turns.jsonl")
+  std::ofstream(folder.path() / "turns.jsonl")
       << trace_line(turns_header(request), 0) << trace_line(to_json(turn_of(request, 0)), 1);
   std::thread user([&] {
-    while (!std::filesystem::exists(folder.path / "trace.jsonl")) std::this_thread::yield();
+    while (!std::filesystem::exists(folder.path() / "trace.jsonl")) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     request_stop();
   });
   CellResult result;
-  CHECK_THROWS_WITH(run_training(request, folder.path, kTestData, result), "asked to stop before step 3");
+  CHECK_THROWS_WITH(run_training(request, folder.path(), kTestData, result), "asked to stop before step 3");
   user.join();
   CHECK(result.failure->cause == "interrupted");
   CHECK(take_stop_request());

@@ -196,7 +196,8 @@ TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one h
   }
 }
 
-// The run as a host with an H100 would have left it, which skips the CPU: its cells have another device and id.
+// The run as a host with an H100 would have left it, which skips the CPU: its cells have another device and id, and
+// take no turns.
 void move_to_gpu(const fs::path& run) {
   json plan = json::parse(read_file(run / "plan.json"));
   plan["host"]["host_name"] = "gpu-host";
@@ -223,9 +224,11 @@ void move_to_gpu(const fs::path& run) {
       for (const char* name : {"result.json", "request.json"}) {
         json document = json::parse(read_file(attempt.path() / "rank-0" / name));
         document["cell_id"] = gpu;
+        document.erase("turn_steps");
         std::ofstream(attempt.path() / "rank-0" / name) << document.dump();
       }
       rewrite_lines(attempt.path() / "rank-0" / "trace.jsonl", cpu, gpu);
+      rewrite_lines(attempt.path() / "rank-0" / "trace.jsonl", [](json& body) { body.erase("block"); });
     }
     rewrite_lines(run / "journal.jsonl", cpu, gpu);
   }
