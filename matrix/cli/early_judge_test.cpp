@@ -140,5 +140,26 @@ TEST_CASE("nothing is measured again that is decided, that failed otherwise, or 
   }
 }
 
+TEST_CASE("a candidate that computes while its reference has its turn gets no verdict on its speed", "[cli][process]") {
+  const bool is_busy = GENERATE(false, true);
+  const RunPlace place;
+  place.add_suite("short",
+                  "schema: 1\nname: short\ndescription: d\nworkloads: [{model: mlp, preset: base, steps: 6, "
+                  "batch_size: 32}]\nrepeat: 7\nexclusive: true\nturns: 3\ntimeout: 5m\nthresholds:\n  "
+                  "throughput.step_time: {max_regression: 10%, vs: reference}\n");
+  const Said said =
+      said_by(&declare_run, place.store(),
+              {"--matrix", place.matrix(), "--worker", "new=" + kFake + " --do " + (is_busy ? "busy_wait" : "ok"),
+               "--worker", "old=" + kFake + " --do ok", "--no-report"});
+  CHECK(said.code == (is_busy ? ExitCode::undecided : ExitCode::passed));
+  const json verdict = place.file("verdict.json");
+  for (const json& cell : verdict.at("cells")) {
+    CHECK(cell.at("attempts").size() == 7);
+    for (const json& check : cell.at("checks")) {
+      CHECK(check.at("reason") == (is_busy ? "busy_while_waiting" : "within_bound"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -77,6 +77,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"reference_blas",         ReasonOf::check,   "the BLAS in use is netlib's reference code, whose speed judges no stack"},
     {"throttled",              ReasonOf::check,   "the GPU held itself back while it was timed"},
     {"contended",              ReasonOf::check,   "another process computed on the GPU while it was timed"},
+    {"busy_while_waiting",     ReasonOf::check,   "a worker computed while it waited for its turn, on the cores of the one that was timed"},
     {"clock",                  ReasonOf::check,   "the GPU's SM clock moved, or was another than the reference's"},
     {"no_telemetry",           ReasonOf::check,   "what the GPU did while it was timed is not known"},
     {"no-wheel",               ReasonOf::skip,    "this torch release never shipped with this CUDA"},

@@ -16,6 +16,7 @@
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 #include "matrix/contract/step_implementations.hpp"
+#include "matrix/contract/turns.hpp"
 
 namespace reprobench {
 
@@ -124,6 +125,7 @@ struct CellResult {
   std::optional<ModelFlops> model_flops = {};  // for a training; nothing: an older worker, or the failure came first
   std::optional<NcclFacts> nccl = {};          // for several ranks on GPUs
   std::optional<StepImplementations> implementations = {};  // for a training that did all its steps and is no replay
+  std::optional<TurnsWait> turns_wait = {};                 // for a resident
 };
 
 template <>
@@ -257,6 +259,7 @@ struct Description<CellResult> {
     field.optional("nccl", result.nccl);
     field.optional("implementations", result.implementations,
                    "Of a training; absent: it did not come to its end, was a replay, or its worker is older.");
+    field.optional("turns_wait", result.turns_wait);
   }
 };
 

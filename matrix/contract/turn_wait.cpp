@@ -1,5 +1,6 @@
 #include "matrix/contract/turn_wait.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "matrix/contract/trace.hpp"
@@ -9,7 +10,13 @@ namespace reprobench {
 namespace {
 
 // A look is one read of a file without new bytes. Those who wait share the cores with the one that is timed.
-constexpr unsigned kPoll_us = 1'000;
+constexpr unsigned kPoll_us = 2'000;
+
+std::int64_t now_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 nlohmann::json body_of(const std::string& line, std::int64_t number) {
   auto parsed = parse_trace_line(line, number);
@@ -43,9 +50,10 @@ void TurnWait::read_lines() {
 
 void TurnWait::until_allowed(std::int64_t step, const std::function<bool()>& is_stopped) {
   if (!must_wait(step)) return;
-  const auto began = std::chrono::steady_clock::now();
+  const TurnsWait began{now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_PROCESS_CPUTIME_ID)};
   for (read_lines(); must_wait(step) && !is_stopped(); read_lines()) usleep(kPoll_us);
-  waited_ += std::chrono::steady_clock::now() - began;
+  waited_.time_ns += now_ns(CLOCK_MONOTONIC) - began.time_ns;
+  waited_.cpu_ns += now_ns(CLOCK_PROCESS_CPUTIME_ID) - began.cpu_ns;
 }
 
 }  // namespace reprobench

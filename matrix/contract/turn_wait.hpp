@@ -1,7 +1,6 @@
 // How a worker waits for its turns (turns.hpp).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -25,8 +24,8 @@ class TurnWait {
   // ContractError if the file is not this rank's.
   void until_allowed(std::int64_t step, const std::function<bool()>& is_stopped);
 
-  // How long all waits took together.
-  std::chrono::nanoseconds waited() const { return waited_; }
+  // All waits together.
+  const TurnsWait& waited() const { return waited_; }
 
  private:
   void read_lines();
@@ -37,7 +36,7 @@ class TurnWait {
   std::string line_;        // the part of it that is written so far
   std::int64_t lines_ = 0;  // read
   std::int64_t last_step_ = 0;
-  std::chrono::nanoseconds waited_{0};
+  TurnsWait waited_;
 };
 
 }  // namespace reprobench

@@ -1,5 +1,7 @@
 #include "matrix/contract/turn_wait.hpp"
 
+#include <ctime>
+
 #include "ci/catch.hpp"
 #include "ci/temporary.hpp"
 #include "matrix/contract/trace.hpp"
@@ -7,8 +9,6 @@
 
 namespace reprobench {
 namespace {
-
-using std::chrono::milliseconds;
 
 // A worker of 25 steps in turns of 10, and the file of its turns.
 struct TurnsScene {
@@ -75,10 +75,25 @@ TEST_CASE("a worker waits until its turn comes, and knows how long", "[contract]
   });
   CHECK(looks == 5);
   CHECK_FALSE(wait.must_wait(1));
-  CHECK(wait.waited() >= milliseconds(5));  // it slept between the looks
-  const auto waited = wait.waited();
+  const TurnsWait waited = wait.waited();
+  CHECK(waited.time_ns >= 5'000'000);  // it slept between the looks
+  CHECK(waited.cpu_ns < waited.time_ns);
   wait.until_allowed(2, [] { return false; });
-  CHECK(wait.waited() == waited);
+  CHECK(wait.waited().time_ns == waited.time_ns);
+  CHECK(wait.waited().cpu_ns == waited.cpu_ns);
+}
+
+TEST_CASE("what a worker computes while it waits is counted", "[contract]") {
+  TurnsScene scene;
+  TurnWait wait(scene.request, scene.folder.path);
+  scene.begin();
+  wait.until_allowed(1, [] {
+    const std::clock_t began = std::clock();
+    while (std::clock() - began < CLOCKS_PER_SEC / 20) continue;
+    return true;
+  });
+  CHECK(wait.waited().cpu_ns >= 45'000'000);
+  CHECK(wait.waited().time_ns >= 45'000'000);
 }
 
 TEST_CASE("a worker that is asked to stop waits no longer", "[contract]") {
@@ -98,7 +113,7 @@ TEST_CASE("a worker without turns waits for nothing and reads no file", "[contra
   TurnWait wait(scene.request, scene.folder.path);
   CHECK_FALSE(wait.must_wait(1));
   wait.until_allowed(1, [] { return false; });
-  CHECK(wait.waited().count() == 0);
+  CHECK(wait.waited().time_ns == 0);
 }
 
 TEST_CASE("turns of another rank, other steps and damaged lines are refused", "[contract]") {

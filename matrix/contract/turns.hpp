@@ -33,6 +33,21 @@ struct Description<Turn> {
   }
 };
 
+// What a worker did while others had their turns. One that computes then slows whoever is timed.
+struct TurnsWait {
+  std::int64_t time_ns = 0;
+  std::int64_t cpu_ns = 0;  // of all its threads
+};
+
+template <>
+struct Description<TurnsWait> {
+  static constexpr About about = About::part("turns_wait", "How a resident worker waited for its turns.");
+  static void fields(auto& field, TurnsWait& wait) {
+    field("time_ns", wait.time_ns, rule::at_least(0));
+    field("cpu_ns", wait.cpu_ns, rule::at_least(0).says("Of all threads of the process meanwhile."));
+  }
+};
+
 // Whose turns these are.
 struct TurnsHeader {
   std::string cell_id;

@@ -163,6 +163,12 @@ std::string block_gap(const Trace& trace, const CellRequest& request) {
   return "";
 }
 
+// Else nobody knows whether it left the cores to whoever had the turn.
+std::string wait_gap(const CellResult& result, const CellRequest& request) {
+  if (request.turn_steps == 0 || result.turns_wait) return "";
+  return "result.json: it does not say how it waited for its turns";
+}
+
 // A step is its phases and nothing else, so that a time can be followed into them.
 std::string phase_gap(const Trace& trace) {
   for (const StepRecord& step : trace.steps) {
@@ -229,8 +235,8 @@ std::string proof_gap(const ExitRecord& exit, const CellResult& result, const Tr
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request), phase_gap(trace),
-                                 lifetime_gap(exit, trace), memory_gap(exit, result, trace)}) {
+  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request), wait_gap(result, request),
+                                 phase_gap(trace), lifetime_gap(exit, trace), memory_gap(exit, result, trace)}) {
     if (!gap.empty()) return gap;
   }
   return measurement_gap(result, trace, request);

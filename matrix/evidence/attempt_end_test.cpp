@@ -91,6 +91,19 @@ TEST_CASE("a step is its phases and nothing else, so that no time is hidden betw
   CHECK(scene.load().end == AttemptEnd::completed);
 }
 
+TEST_CASE("a resident names the turn of each step, and says how it waited", "[evidence]") {
+  AttemptFolder scene;  // three steps
+  scene.sample.request.turn_steps = 2;
+  for (const int step : {1, 2, 3}) scene.sample.lines.at(step)["block"] = (step - 1) / 2;
+  CHECK(scene.load().detail == "result.json: it does not say how it waited for its turns");
+  scene.sample.result.turns_wait = TurnsWait{5, 1};
+  CHECK(scene.load().end == AttemptEnd::completed);
+  scene.sample.lines.at(3)["block"] = 0;
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == "trace.jsonl: step 3 is of block 0, asked for block 1");
+}
+
 TEST_CASE("steps that took longer than their process lived break the contract", "[evidence]") {
   AttemptFolder scene;  // three steps of 1000 ns
   for (const std::int64_t duration_ns : {2'998, 3'000, 2'990}) {

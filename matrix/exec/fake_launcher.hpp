@@ -219,6 +219,7 @@ class FakeLauncher : public Launcher {
     result.peak_rss_bytes = 1'000'000;
     result.chain = to_hex(chain);
     result.trace_lines = lines;
+    if (request.turn_steps > 0) result.turns_wait.emplace();
     std::ofstream(launch.folder / "result.json") << to_json(result).dump();
   }
 

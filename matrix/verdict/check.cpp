@@ -12,9 +12,9 @@
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bound_judgement.hpp"
 #include "matrix/verdict/metrics/bitwise.hpp"
-#include "matrix/verdict/metrics/gpu_validity.hpp"
 #include "matrix/verdict/metrics/stalls.hpp"
 #include "matrix/verdict/metrics/step_phases.hpp"
+#include "matrix/verdict/metrics/time_validity.hpp"
 
 namespace reprobench {
 namespace {

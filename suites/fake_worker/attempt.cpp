@@ -173,7 +173,11 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   const std::int64_t middle = std::max(first_step_of(request), (request.workload.steps + 1) / 2);
   const std::int64_t last = behaviour.does("never_stop") ? request.workload.steps : last_step_of(request);
   for (std::int64_t step = first_step_of(request); step <= last || behaviour.does("trickle"); ++step) {
-    turns.until_allowed(step, [] { return false; });
+    turns.until_allowed(step, [&] {
+      const auto until = std::chrono::steady_clock::now() + milliseconds(10);
+      while (behaviour.does("busy_wait") && std::chrono::steady_clock::now() < until) continue;
+      return false;
+    });
     if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
     if (digests_tensors(request.trace)) trace.append_tensors(training.tensors(), training.is_sketched(step));
     StepRecord record = training.advance();
@@ -191,6 +195,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
     }
     if (behaviour.does("lockstep")) wait_for_ranks(request, folder, step);
   }
+  if (request.turn_steps > 0) result.turns_wait = turns.waited();
   std::this_thread::sleep_until(began + std::chrono::nanoseconds(steps_ns));  // they are a part of its life
   calm_gpu(behaviour);
   write_synthetic_checkpoint(request, training, result);

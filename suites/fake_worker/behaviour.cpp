@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 61> kWords = {"ok",
+constexpr std::array<std::string_view, 62> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "bits",
                                                      "other_code",
@@ -64,6 +64,7 @@ constexpr std::array<std::string_view, 61> kWords = {"ok",
                                                      "rank",
                                                      "wrong_rank",
                                                      "wrong_block",
+                                                     "busy_wait",
                                                      "early_child",
                                                      "early_setsid_child",
                                                      "lockstep",

@@ -35,6 +35,7 @@
 //   close_stdout           closes stdout and stderr first
 //   wrong_rank             result.json names the next rank
 //   wrong_block            steps of a resident name the next block
+//   busy_wait              computes while others have their turn
 //   early_child            starts a child before the first step, which does not end
 //   early_setsid_child     the same in a session of its own, forked twice
 //   paced=MS               a pause of so long after every step, for an observer

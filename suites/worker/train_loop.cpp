@@ -92,7 +92,7 @@ void run_steps(Training& run, Telemetry telemetry) {
     run.replay.end_step();
     if (step == first) {
       run.plan.device->synchronize();
-      run.result.start_to_first_step_ns = since_process_start_ns() - run.turns.waited().count();
+      run.result.start_to_first_step_ns = since_process_start_ns() - run.turns.waited().time_ns;
     }
     if (telemetry != Telemetry::off) record_step(run, step, outcome);
     run.replay.after_step(step, run.recorder.chain());
@@ -139,6 +139,7 @@ void close_record(Training& run) {
   result.model_state_device_peak_bytes = run.state.model_state_peak().on_device;
   result.model_state_host_peak_bytes = run.state.model_state_peak().on_host;
   run.trace.write();
+  if (run.request.turn_steps > 0) result.turns_wait = run.turns.waited();
   result.chain = to_hex(run.recorder.chain());
   result.trace_lines = run.trace.lines();
 }

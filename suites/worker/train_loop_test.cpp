@@ -105,6 +105,9 @@ TEST_CASE("steps are done in the turns they belong to, and give the same numbers
   CHECK(blocks == std::vector<std::int64_t>{0, 0, 1, 1, 2});
   CHECK(result.chain == alone.result.chain);
   CHECK_FALSE(alone.steps.front().block);
+  REQUIRE(result.turns_wait);
+  CHECK(result.turns_wait->time_ns >= 850'000'000);
+  CHECK_FALSE(alone.result.turns_wait);
   // It waited for 300 ms before its first step and for 600 ms after it.
   CHECK(result.start_to_first_step_ns < life_ns - 850'000'000);
 }

@@ -1,6 +1,6 @@
 // Whether the times of two cells on GPUs may be held against each other, at the edges of what is allowed.
 #include "ci/catch.hpp"
-#include "matrix/verdict/metrics/gpu_validity.hpp"
+#include "matrix/verdict/metrics/time_validity.hpp"
 #include "matrix/verdict/sample_run.hpp"
 
 namespace reprobench {

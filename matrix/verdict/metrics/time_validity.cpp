@@ -1,5 +1,6 @@
-#include "matrix/verdict/metrics/gpu_validity.hpp"
+#include "matrix/verdict/metrics/time_validity.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -14,9 +15,31 @@ namespace {
 constexpr double kLargestShareDifference = 0.25;
 constexpr double kLargestClockDifference_rel = 0.05;
 
+// A look at the file of turns every 2 ms takes 1 to 3 % of a slow core. A thread that spins takes all of one.
+constexpr double kMostComputedWhileWaiting = 0.1;
+constexpr double kLeastComputed_ns = 20e6;  // of a short wait its end is a large share
+
+std::string seconds_text(std::int64_t time_ns) { return fmt::format("{:.2f} s", static_cast<double>(time_ns) * 1e-9); }
+
+// What it computed while others had their turn; empty: next to nothing.
+std::string computed_while_waiting(const AttemptRecord& attempt) {
+  for (const RankRecord& rank : attempt.ranks) {
+    if (!rank.result || !rank.result->turns_wait) continue;
+    const TurnsWait& wait = *rank.result->turns_wait;
+    const double most_ns = std::max(kLeastComputed_ns, kMostComputedWhileWaiting * static_cast<double>(wait.time_ns));
+    if (static_cast<double>(wait.cpu_ns) <= most_ns) continue;
+    return fmt::format("it computed for {} in the {} in which others had their turn", seconds_text(wait.cpu_ns),
+                       seconds_text(wait.time_ns));
+  }
+  return "";
+}
+
 std::optional<TimeDoubt> doubt_about(const CellEvidence& cell) {
   for (const AttemptRecord& attempt : cell.repeats) {
     const std::string who = fmt::format("repeat {} of {}", attempt.repeat, cell.slug);
+    if (const std::string computed = computed_while_waiting(attempt); !computed.empty()) {
+      return TimeDoubt{"busy_while_waiting", fmt::format("{}: {}", who, computed)};
+    }
     if (!attempt.telemetry) {
       const bool had_gpu = attempt.lead().result && !attempt.lead().result->fingerprint.device_name.empty();
       if (!had_gpu) continue;

@@ -1,5 +1,6 @@
-// Whether times measured on a GPU can be judged at all. What invalidates them never fails a cell and never touches its
-// numerics (reliability rule R11).
+// Whether times can be judged at all: what happened to the GPU meanwhile, and whether those left the cores alone that
+// waited for their turn. What invalidates times never fails a cell and never touches its numerics (reliability rule
+// R11).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "matrix/verdict/metrics/gpu_validity.hpp"
+#include "matrix/verdict/metrics/time_validity.hpp"
 
 #include "ci/catch.hpp"
 #include "matrix/verdict/judge.hpp"
@@ -52,6 +52,37 @@ TEST_CASE("times measured on a healthy, watched GPU are judged", "[verdict][gpu]
   const RunVerdict verdict = judge(gpu_run());
   CHECK(speed(verdict).status == CheckStatus::passed);
   CHECK(candidate(verdict).outcome == Outcome::passed);
+}
+
+TEST_CASE("times beside a worker that computed while it waited for its turn are not judged", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, kSpeedAndBits);
+  const std::size_t side = GENERATE(0, 1);
+  const auto wait_of = [&](std::size_t cell, std::size_t repeat) -> std::optional<TurnsWait>& {
+    return run.cells[cell].attempts[repeat].lead().result->turns_wait;
+  };
+  for (std::size_t cell : {0, 1}) {
+    for (std::size_t repeat = 0; repeat < 7; ++repeat) wait_of(cell, repeat) = TurnsWait{4'000'000'000, 400'000'000};
+  }
+  SECTION("a tenth of the time, as looking for its turn may take") {
+    CHECK(speed(judge(run)).status == CheckStatus::passed);
+  }
+  SECTION("a moment of a short wait") {
+    wait_of(side, 3) = TurnsWait{1'000'000, 20'000'000};
+    CHECK(speed(judge(run)).status == CheckStatus::passed);
+    wait_of(side, 3) = TurnsWait{1'000'000, 20'000'001};
+    CHECK(speed(judge(run)).status == CheckStatus::inconclusive);
+  }
+  SECTION("one repeat of either side that computed") {
+    wait_of(side, 3) = TurnsWait{4'000'000'000, 400'000'001};
+    const RunVerdict verdict = judge(run);
+    CHECK(speed(verdict).status == CheckStatus::inconclusive);
+    CHECK(speed(verdict).reason == "busy_while_waiting");
+    CHECK(speed(verdict).sentence == fmt::format("repeat 3 of {}: it computed for 0.40 s in the 4.00 s in which others "
+                                                 "had their turn",
+                                                 run.plan.cells[side].cell.slug));
+    CHECK(bits(verdict).status == CheckStatus::passed);
+    CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  }
 }
 
 // Both cells on two GPUs of three: A and B over NVLinks, A and C over the sockets.
