@@ -46,6 +46,8 @@ constexpr Advice kAdvice[] = {
     {"gpu_hw", "see `reprobench doctor`; another GPU tells the device from the stack"},
     {"throttled", "let the GPU cool or lift its power cap, then run it again"},
     {"contended", "end what else computes on this GPU, then run it again"},
+    {"busy_while_waiting",
+     "see which of its threads computes (`top -H`), or time one after the other: take `turns` out of the suite"},
     {"unarmed", "mend the rule that the sentence above names, so that a check of this dimension is armed here"},
     {"own_reference", "name another reference: `reference` of the matrix, or --reference STACK"},
     {"reference_blas", "install an optimised BLAS; netlib's reference code judges no stack"},

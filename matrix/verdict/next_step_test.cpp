@@ -51,6 +51,9 @@ TEST_CASE("each reason that a person has to mend has its advice", "[verdict]") {
            Row{"gpu_hw", "see `reprobench doctor`; another GPU tells the device from the stack"},
            Row{"throttled", "let the GPU cool or lift its power cap, then run it again"},
            Row{"contended", "end what else computes on this GPU, then run it again"},
+           Row{"busy_while_waiting",
+               "see which of its threads computes (`top -H`), or time one after the other: take `turns` out of the "
+               "suite"},
            Row{"reference_blas", "install an optimised BLAS; netlib's reference code judges no stack"},
            Row{"reference_failed", "mend the reference first: nothing can be compared with it"},
        }) {
