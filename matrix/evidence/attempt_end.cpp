@@ -163,10 +163,12 @@ std::string block_gap(const Trace& trace, const CellRequest& request) {
   return "";
 }
 
-// Else nobody knows whether it left the cores to whoever had the turn.
+// Without it nobody knows whether a resident left the cores to whoever had the turn. Nobody else waits.
 std::string wait_gap(const CellResult& result, const CellRequest& request) {
-  if (request.turn_steps == 0 || result.turns_wait) return "";
-  return "result.json: it does not say how it waited for its turns";
+  const bool takes_turns = request.turn_steps > 0;
+  if (takes_turns == result.turns_wait.has_value()) return "";
+  return takes_turns ? "result.json: it does not say how it waited for its turns"
+                     : "result.json: it waited for turns that nobody asked for";
 }
 
 // A step is its phases and nothing else, so that a time can be followed into them.

@@ -102,6 +102,9 @@ TEST_CASE("a resident names the turn of each step, and says how it waited", "[ev
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::contract);
   CHECK(attempt.detail == "trace.jsonl: step 3 is of block 0, asked for block 1");
+  scene.sample.request.turn_steps = 0;
+  for (const int step : {1, 2, 3}) scene.sample.lines.at(step).erase("block");
+  CHECK(scene.load().detail == "result.json: it waited for turns that nobody asked for");
 }
 
 TEST_CASE("steps that took longer than their process lived break the contract", "[evidence]") {

@@ -98,6 +98,8 @@ TEST_CASE("residents are tried again together, and never after one of them faile
     std::vector<FakeAttempt> scripts;
     const char* ends;
   };
+  FakeAttempt dies_while_it_loads = exits_with(3);
+  dies_while_it_loads.loads_for = milliseconds(60'000);
   const Row rows[] = {
       {{is_lost(), finishes_ok()}, "lost completed | completed completed"},
       {{finishes_ok(), is_lost()}, "completed completed | lost completed"},
@@ -106,6 +108,8 @@ TEST_CASE("residents are tried again together, and never after one of them faile
       {{exits_with(3), is_lost()}, "nonzero | lost"},
       {{cannot_start(), finishes_ok()}, "launch completed | completed completed"},
       {{cannot_start(), cannot_start()}, "launch completed | launch completed"},
+      {{dies_while_it_loads, finishes_ok()}, "nonzero | completed"},
+      {{finishes_ok(), dies_while_it_loads}, "completed | nonzero"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.ends);

@@ -87,8 +87,11 @@ TEST_CASE("steps are done in the turns they belong to, and give the same numbers
   std::thread coordinator([&] {
     append(turns_header(request));
     for (std::int64_t block = 0; block < count_of_turns(request); ++block) {
-      while (steps_done() < 2 * block || !std::filesystem::exists(folder.path() / "trace.jsonl"))
-        std::this_thread::yield();
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);  // a failure, and no hang
+      const auto is_waiting = [&] {
+        return steps_done() >= 2 * block && std::filesystem::exists(folder.path() / "trace.jsonl");
+      };
+      while (!is_waiting() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
       done_before.push_back(steps_done());
       append(to_json(turn_of(request, block)));

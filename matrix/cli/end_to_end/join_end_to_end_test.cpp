@@ -123,6 +123,20 @@ TEST_CASE("#41: the cell on one rank that a joined cell is compared with runs on
   CHECK((*layout)["status"] == "passed");
 }
 
+TEST_CASE("ranks of an outer launcher take no turns, whatever the suite says", "[e2e][join]") {
+  const Launch launch(2);
+  std::ofstream(launch.place / "joined.yaml")
+      << "schema: 1\nname: joined\nsuites: [throughput]\nrepeat: 1\naxes: {stack: [torch-2.9.0-cu128], device: [cpu], "
+         "world_size: [2]}\nexclude: [{where: \"workload != mlp\"}]\nreference: {stack: torch-2.9.0-cu128}\n";
+  launch.run("ok", {0, 1});
+  for (int rank = 0; rank < 2; ++rank) {
+    const auto folder = launch.attempt() / ("rank-" + std::to_string(rank));
+    CHECK(json_of(folder / "result.json")["steps_completed"] == 3'000);
+    CHECK_FALSE(json_of(folder / "request.json").contains("turn_steps"));
+    CHECK_FALSE(std::filesystem::exists(folder / "turns.jsonl"));
+  }
+}
+
 TEST_CASE("a rank of an outer launcher that fails is named, and every process says so by its exit code",
           "[e2e][join]") {
   const auto [behaviour, reason, words] = GENERATE(table<std::string, std::string, std::string>({

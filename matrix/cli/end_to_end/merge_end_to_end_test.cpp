@@ -225,6 +225,7 @@ void move_to_gpu(const fs::path& run) {
         json document = json::parse(read_file(attempt.path() / "rank-0" / name));
         document["cell_id"] = gpu;
         document.erase("turn_steps");
+        document.erase("turns_wait");
         std::ofstream(attempt.path() / "rank-0" / name) << document.dump();
       }
       rewrite_lines(attempt.path() / "rank-0" / "trace.jsonl", cpu, gpu);

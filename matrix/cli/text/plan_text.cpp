@@ -74,11 +74,12 @@ std::string repeats_text(const Cell& cell) {
   return fmt::format("{} repeat{}", cell.repeat, cell.repeat == 1 ? "" : "s");
 }
 
-// ", alone", ", alone, in turns of 150 steps"
+// What runs beside it: ", alone", ", in turns of 150 steps with what it is compared with"
 std::string company_text(const Cell& cell) {
   if (!cell.exclusive) return "";
   const std::int64_t steps = cell.request.turn_steps;
-  return steps > 0 ? fmt::format(", alone, in turns of {} step{}", steps, steps == 1 ? "" : "s") : ", alone";
+  if (steps == 0) return ", alone";
+  return fmt::format(", in turns of {} step{} with what it is compared with", steps, steps == 1 ? "" : "s");
 }
 
 }  // namespace

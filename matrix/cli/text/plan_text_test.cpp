@@ -62,6 +62,8 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
   plan.cells[1].cell.gaps = {{Dimension::memory, "unarmed", "no check of memory is armed"}};
   plan.cells.push_back(cell_named("d", 7));
   plan.cells[3].cell.max_repeat = 28;
+  plan.cells[3].cell.exclusive = true;
+  plan.cells[3].cell.request.turn_steps = 150;
   CHECK(table_of(plan) ==
         "plan v2.9: 4 cells, 3 runnable, 1 skipped\n"
         "runnable a  smoke-a  1 repeat, alone\n"
@@ -69,7 +71,7 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
         "         note: slow\n"
         "runnable b  smoke-b  3 repeats, required\n"
         "         leaves the run undecided: no check of memory is armed\n"
-        "runnable d  smoke-d  7 to 28 repeats\n"
+        "runnable d  smoke-d  7 to 28 repeats, in turns of 150 steps with what it is compared with\n"
         "skipped  device-class: needs a GPU of class sm_90, this host has none (1 cell)\n");
 }
 

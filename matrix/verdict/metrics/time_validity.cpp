@@ -17,7 +17,7 @@ constexpr double kLargestClockDifference_rel = 0.05;
 
 // A look at the file of turns every 2 ms takes 1 to 3 % of a slow core. A thread that spins takes all of one.
 constexpr double kMostComputedWhileWaiting = 0.1;
-constexpr double kLeastComputed_ns = 20e6;  // of a short wait its end is a large share
+constexpr double kLeastComputed_ns = 20e6;  // below it a share says nothing: a short wait is mostly its own end
 
 std::string seconds_text(std::int64_t time_ns) { return fmt::format("{:.2f} s", static_cast<double>(time_ns) * 1e-9); }
 
