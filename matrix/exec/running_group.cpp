@@ -37,7 +37,7 @@ bool all_have_loaded(RunningGroup& group, AttemptWatch::Time now) {
 
 void pass_turns(RunningGroup& group, AttemptWatch::Time now) {
   if (!group.takes_turns()) return;
-  if (!group.turns_have_begun && (group.has_members_to_begin() || !all_have_loaded(group, now))) return;
+  if (!group.turns_have_begun && !all_have_loaded(group, now)) return;
   group.turns_have_begun = true;
   if (!turn_is_over(group, now)) return;
   while ((group.turn = group.order.next())) {

@@ -48,8 +48,9 @@ struct RunningGroup {
 // Whether every attempt of the group has loaded. Residents that have are paused; they wait for their turns.
 bool all_have_loaded(RunningGroup& group, AttemptWatch::Time now);
 
-// Gives the next turn once the last one is done. The first one waits until every resident has loaded. Members that wait
-// are paused. A member that has done all its turns may end undisturbed before the next turn begins.
+// Gives the next turn once the last one is done. The first one waits until every resident has loaded; those that have
+// not begun are begun before it is called. Members that wait are paused. A member that has done all its turns may end
+// undisturbed before the next turn begins.
 void pass_turns(RunningGroup& group, AttemptWatch::Time now);
 
 }  // namespace reprobench
