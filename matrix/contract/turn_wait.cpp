@@ -1,16 +1,13 @@
 #include "matrix/contract/turn_wait.hpp"
 
 #include <time.h>
-#include <unistd.h>
 
+#include "matrix/base/folder_changes.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {
 namespace {
-
-// A look is one read of a file without new bytes. Those who wait share the cores with the one that is timed.
-constexpr unsigned kPoll_us = 2'000;
 
 std::int64_t now_ns(clockid_t clock) {
   timespec now{};
@@ -51,7 +48,8 @@ void TurnWait::read_lines() {
 void TurnWait::until_allowed(std::int64_t step, const std::function<bool()>& is_stopped) {
   if (!must_wait(step)) return;
   const TurnsWait began{now_ns(CLOCK_MONOTONIC), now_ns(CLOCK_PROCESS_CPUTIME_ID)};
-  for (read_lines(); must_wait(step) && !is_stopped(); read_lines()) usleep(kPoll_us);
+  FolderChanges changes(folder_);
+  for (read_lines(); must_wait(step) && !is_stopped(); read_lines()) changes.sleep();
   waited_.time_ns += now_ns(CLOCK_MONOTONIC) - began.time_ns;
   waited_.cpu_ns += now_ns(CLOCK_PROCESS_CPUTIME_ID) - began.cpu_ns;
 }

@@ -15,21 +15,31 @@ namespace {
 constexpr double kLargestShareDifference = 0.25;
 constexpr double kLargestClockDifference_rel = 0.05;
 
-// A look at the file of turns every 2 ms takes 1 to 3 % of a slow core. A thread that spins takes all of one.
-constexpr double kMostComputedWhileWaiting = 0.1;
+// A process that computes while others have their turn takes cores from them, so it counts as a share of their time.
+// It may do its own work there, where no step is timed, so it counts as a share of its own time, too.
+constexpr double kMostComputedWhileWaiting = 0.05;
 constexpr double kLeastComputed_ns = 20e6;  // below it a share says nothing: a short wait is mostly its own end
 
-std::string seconds_text(std::int64_t time_ns) { return fmt::format("{:.2f} s", static_cast<double>(time_ns) * 1e-9); }
+std::string seconds_text(double time_ns) { return fmt::format("{:.2f} s", time_ns * 1e-9); }
 
-// What it computed while others had their turn; empty: next to nothing.
+double steps_ns(const RankRecord& rank) {
+  double sum_ns = 0;
+  if (!rank.trace) return sum_ns;
+  for (const StepRecord& step : rank.trace->steps) sum_ns += static_cast<double>(step.step_time_ns);
+  return sum_ns;
+}
+
+// How much it computed while others had their turn; empty: next to nothing.
 std::string computed_while_waiting(const AttemptRecord& attempt) {
   for (const RankRecord& rank : attempt.ranks) {
     if (!rank.result || !rank.result->turns_wait) continue;
-    const TurnsWait& wait = *rank.result->turns_wait;
-    const double most_ns = std::max(kLeastComputed_ns, kMostComputedWhileWaiting * static_cast<double>(wait.time_ns));
-    if (static_cast<double>(wait.cpu_ns) <= most_ns) continue;
-    return fmt::format("it computed for {} in the {} in which others had their turn", seconds_text(wait.cpu_ns),
-                       seconds_text(wait.time_ns));
+    const auto wait_ns = static_cast<double>(rank.result->turns_wait->time_ns);
+    const auto cpu_ns = static_cast<double>(rank.result->turns_wait->cpu_ns);
+    if (cpu_ns <= kLeastComputed_ns) continue;
+    const double own_ns = steps_ns(rank);
+    if (cpu_ns <= kMostComputedWhileWaiting * std::min(wait_ns, own_ns)) continue;
+    return fmt::format("it computed for {} in the {} in which others had their turn; its own turns took {}",
+                       seconds_text(cpu_ns), seconds_text(wait_ns), seconds_text(own_ns));
   }
   return "";
 }

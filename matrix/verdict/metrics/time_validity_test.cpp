@@ -54,35 +54,49 @@ TEST_CASE("times measured on a healthy, watched GPU are judged", "[verdict][gpu]
   CHECK(candidate(verdict).outcome == Outcome::passed);
 }
 
-TEST_CASE("times beside a worker that computed while it waited for its turn are not judged", "[verdict]") {
+// Two sides of 20 steps of 100 ms, which others' turns of 4 s interrupt. Each waits without computing.
+RunRecord run_in_turns() {
   RunRecord run = sample::run(7, 1.0, kSpeedAndBits);
-  const std::size_t side = GENERATE(0, 1);
-  const auto wait_of = [&](std::size_t cell, std::size_t repeat) -> std::optional<TurnsWait>& {
-    return run.cells[cell].attempts[repeat].lead().result->turns_wait;
+  for (CellRecord& cell : run.cells) {
+    for (AttemptRecord& attempt : cell.attempts) {
+      attempt = sample::attempt(attempt.repeat, 100'000'000);
+      attempt.lead().result->turns_wait = TurnsWait{4'000'000'000, 0};
+    }
+  }
+  return run;
+}
+
+TEST_CASE("times beside a worker that computed while it waited for its turn are not judged", "[verdict]") {
+  struct Row {
+    TurnsWait most;  // that leaves the times judged
+    std::string what;
   };
-  for (std::size_t cell : {0, 1}) {
-    for (std::size_t repeat = 0; repeat < 7; ++repeat) wait_of(cell, repeat) = TurnsWait{4'000'000'000, 400'000'000};
-  }
-  SECTION("a tenth of the time, as looking for its turn may take") {
-    CHECK(speed(judge(run)).status == CheckStatus::passed);
-  }
-  SECTION("a moment of a short wait") {
-    wait_of(side, 3) = TurnsWait{1'000'000, 20'000'000};
-    CHECK(speed(judge(run)).status == CheckStatus::passed);
-    wait_of(side, 3) = TurnsWait{1'000'000, 20'000'001};
-    CHECK(speed(judge(run)).status == CheckStatus::inconclusive);
-  }
-  SECTION("one repeat of either side that computed") {
-    wait_of(side, 3) = TurnsWait{4'000'000'000, 400'000'001};
-    const RunVerdict verdict = judge(run);
-    CHECK(speed(verdict).status == CheckStatus::inconclusive);
-    CHECK(speed(verdict).reason == "busy_while_waiting");
-    CHECK(speed(verdict).sentence == fmt::format("repeat 3 of {}: it computed for 0.40 s in the 4.00 s in which others "
-                                                 "had their turn",
-                                                 run.plan.cells[side].cell.slug));
-    CHECK(bits(verdict).status == CheckStatus::passed);
-    CHECK(candidate(verdict).outcome == Outcome::inconclusive);
-  }
+  const auto [most, what] = GENERATE(values<Row>({
+      {{4'000'000'000, 100'000'000}, "as much of its own steps as a twentieth"},
+      {{1'000'000'000, 50'000'000}, "as much of others' time as a twentieth"},
+      {{1'000'000, 20'000'000}, "a moment of a short wait"},
+  }));
+  CAPTURE(what);
+  RunRecord run = run_in_turns();
+  const std::size_t side = GENERATE(0, 1);
+  TurnsWait& wait = *run.cells[side].attempts[3].lead().result->turns_wait;
+  wait = most;
+  CHECK(speed(judge(run)).status == CheckStatus::passed);
+  wait.cpu_ns += 1'000;
+  const RunVerdict verdict = judge(run);
+  CHECK(speed(verdict).status == CheckStatus::inconclusive);
+  CHECK(speed(verdict).reason == "busy_while_waiting");
+  CHECK(bits(verdict).status == CheckStatus::passed);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+}
+
+TEST_CASE("a worker that does its own work while others have their turn is named with all three times", "[verdict]") {
+  RunRecord run = run_in_turns();
+  run.cells[1].attempts[3].lead().result->turns_wait = TurnsWait{4'000'000'000, 400'000'000};
+  CHECK(speed(judge(run)).sentence ==
+        fmt::format("repeat 3 of {}: it computed for 0.40 s in the 4.00 s in which others "
+                    "had their turn; its own turns took 2.00 s",
+                    run.plan.cells[1].cell.slug));
 }
 
 // Both cells on two GPUs of three: A and B over NVLinks, A and C over the sockets.
