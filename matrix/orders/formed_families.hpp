@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "matrix/orders/formed_output.hpp"
+#include "matrix/orders/sum_layout.hpp"
 
 namespace reprobench {
 
@@ -14,13 +16,20 @@ struct FormedFamily {
   bool (*has)(std::string_view operator_name);
   std::shared_ptr<const FormedOutput> (*output)(const DeclaredCall& call, std::string_view output,
                                                 std::string& why_not);
-  std::vector<std::string> (*texts)();  // of all forms of all outputs
+  bool (*has_text)(std::string_view text);  // whether one of its forms has this text
+  // An output that is a plain sum, such as the gradient of a bias. Null: there is none.
+  std::optional<SumLayout> (*sum)(const DeclaredCall& call, std::string_view output) = nullptr;
 };
 
 extern const FormedFamily kSoftmaxFamily;
 extern const FormedFamily kChannelNormFamily;
+extern const FormedFamily kLayerNormFamily;
+extern const FormedFamily kGroupNormFamily;
 
-// Numbers behind which another operator's text begins, as in "batch_norm root; dbatch_norm ...".
+// The family of an operator; null: its outputs have no forms.
+const FormedFamily* formed_family(std::string_view operator_name);
+
+// Behind what another output's text begins with, as in "batch_norm root; dbatch_norm ...".
 inline constexpr std::string_view kThen = "; ";
 
 }  // namespace reprobench

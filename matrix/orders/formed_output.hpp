@@ -1,6 +1,6 @@
-// An output of a call whose bits follow from its operands, once it is known which form of a short list a library has:
-// in how many lanes it adds, what it fuses, and how it computes an exponential. Softmax and batch norm are such. Forms
-// are tried, since divisions and exponentials stand between the additions, so that no tree shows them.
+// An output of a call whose bits follow from its operands, once it is known which form of a list a library has: in how
+// many lanes it adds, what it fuses, and how it computes an exponential. Softmax and norms are such. Forms are tried,
+// since divisions and exponentials stand between the additions, so that no tree shows them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace reprobench {
 class FormedOutput {
  public:
   // The elements of the call's tensors, row-major, by their places in the call. Behind them stands the gradient that
-  // the backward pass is given.
+  // the backward pass is given, and then what given_outputs() names.
   using Tensors = std::vector<std::vector<float>>;
   struct Value {
     std::int64_t element = 0;  // of the output, row-major
@@ -35,6 +35,18 @@ class FormedOutput {
   virtual std::string text(std::size_t form) const = 0;   // canonical: equal texts give equal bits
   virtual std::string shape(std::size_t form) const = 0;  // for people
 
+  // Another output of the same call with which this one's forms begin: a mean, before the variance around it. Its form
+  // is found first, so that not each of its forms is tried with each of this one's.
+  struct Basis {
+    std::string name;
+    std::shared_ptr<const FormedOutput> output;
+  };
+  virtual const Basis* basis() const { return nullptr; }
+  virtual std::vector<std::size_t> forms_on(std::size_t /*form_of_basis*/) const { return {}; }
+
+  // Outputs of the same call that a gradient takes as the call made them: "output.1".
+  virtual std::vector<std::string> given_outputs() const { return {}; }
+
   // The elements that belong to one unit.
   virtual void compute(std::size_t form, const Tensors& tensors, std::int64_t unit, std::vector<Value>& made) const = 0;
 
@@ -47,10 +59,7 @@ class FormedOutput {
 std::shared_ptr<const FormedOutput> formed_output(const DeclaredCall& call, std::string_view output,
                                                   std::string& why_not);
 
-// Whether this operator's outputs have forms.
-bool has_formed_outputs(std::string_view operator_name);
-
 // Whether the text is one that some such output can have.
-bool is_formed_text(std::string_view text);
+bool is_form(std::string_view text);
 
 }  // namespace reprobench

@@ -1,24 +1,14 @@
 #include "matrix/orders/norm_gradient.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "matrix/orders/lane_sum.hpp"
-#include "matrix/orders/rounding.hpp"
 
 namespace reprobench {
 namespace {
 
 constexpr int kMostThreads = 32;
-constexpr std::string_view kBehindMoments = "; ";
-
-// a b + c d
-float sum_of_products(FusedProduct fused, float a, float b, float c, float d) {
-  if (fused == FusedProduct::first) return std::fma(a, b, c * d);
-  if (fused == FusedProduct::second) return std::fma(c, d, a * b);
-  return a * b + c * d;
-}
 
 struct RowSums {
   float ds = 0;
@@ -46,30 +36,6 @@ RowSums row_sums(const NormRow& row, const InputGradientForm& form) {
   }
   return {sum_of_lanes(ds, form.lanes_in_turn), sum_of_lanes(db, form.lanes_in_turn)};
 }
-
-char letter(FusedProduct fused, const char* letters) { return letters[static_cast<std::size_t>(fused)]; }
-
-std::string text_of(const InputGradientForm& form) {
-  std::string text = "dx lanes=" + std::to_string(form.lanes) + (form.lanes_in_turn ? " in turn" : "") + " sums=";
-  for (const bool is_fused : {form.ds_fused, form.db_fused, form.rest_ds_fused, form.rest_db_fused}) {
-    text += fused_letter(is_fused);
-  }
-  return text + " slope=" + fused_letter(form.slope_fused) + " shift=" + letter(form.shift, "rms") +
-         " element=" + letter(form.element, "rxd");
-}
-
-std::string text_of(const WeightGradientForm& form) {
-  return "dweight threads=" + std::to_string(form.threads) + " inner=" + fused_letter(form.inner_fused) +
-         " outer=" + fused_letter(form.outer_fused);
-}
-
-template <typename Form>
-std::optional<Form> form_of(std::string_view text, const std::vector<Form>& forms) {
-  const auto found = std::ranges::find_if(forms, [&](const Form& form) { return text_of(form) == text; });
-  return found == forms.end() ? std::nullopt : std::optional(*found);
-}
-
-NormForm behind(const MomentsForm& moments) { return {NormOutput::inverse_sigma, moments, {}}; }
 
 const char* fused_text(bool is_fused) { return is_fused ? "fused" : "not fused"; }
 
@@ -102,35 +68,29 @@ float weight_gradient(std::span<const NormRow> rows, std::size_t at, const Weigh
   return all;
 }
 
-std::string gradient_text(const NormGradientForm& form) {
-  const std::string moments = form.moments ? norm_text(behind(*form.moments)) + std::string(kBehindMoments) : "";
-  return moments + (form.input ? text_of(*form.input) : text_of(form.weight.value()));
+std::string gradient_text(const InputGradientForm& form) {
+  std::string text = "dx lanes=" + std::to_string(form.lanes) + (form.lanes_in_turn ? " in turn" : "") + " sums=";
+  for (const bool is_fused : {form.ds_fused, form.db_fused, form.rest_ds_fused, form.rest_db_fused}) {
+    text += fused_letter(is_fused);
+  }
+  return text + " slope=" + fused_letter(form.slope_fused) + " shift=" + fused_letter(form.shift, "rms") +
+         " element=" + fused_letter(form.element, "rxd");
 }
 
-std::optional<NormGradientForm> parse_gradient(std::string_view text) {
-  NormGradientForm form;
-  if (const std::size_t at = text.find(kBehindMoments); at != std::string_view::npos) {
-    const auto moments = parse_norm(text.substr(0, at));
-    if (!moments || moments->output != NormOutput::inverse_sigma) return std::nullopt;
-    form.moments = moments->moments;
-    text.remove_prefix(at + kBehindMoments.size());
-  }
-  form.input = form_of(text, input_gradient_forms());
-  if (!form.input) form.weight = form_of(text, weight_gradient_forms());
-  if (!form.input && !form.weight) return std::nullopt;
-  return form;
+std::string gradient_text(const WeightGradientForm& form) {
+  return "dweight threads=" + std::to_string(form.threads) + " inner=" + fused_letter(form.inner_fused) +
+         " outer=" + fused_letter(form.outer_fused);
 }
 
-std::string gradient_shape(const NormGradientForm& form) {
-  const std::string moments = form.moments ? norm_shape(behind(*form.moments)) + "; " : "";
-  if (form.weight) {
-    return moments + "dy (x - mean) / sigma row by row, " +
-           (form.weight->threads > 1 ? "by " + std::to_string(form.weight->threads) + " threads, " : "") +
-           fused_text(form.weight->outer_fused);
-  }
-  return moments + "sums of dy x weight in " + std::to_string(form.input->lanes) +
-         (form.input->lanes_in_turn ? " lanes in turn, " : " lanes, ") + fused_text(form.input->ds_fused) +
-         (form.input->ds_fused == form.input->rest_ds_fused ? "" : " but in the rest");
+std::string gradient_shape(const InputGradientForm& form) {
+  return "sums of dy x weight in " + std::to_string(form.lanes) +
+         (form.lanes_in_turn ? " lanes in turn, " : " lanes, ") + fused_text(form.ds_fused) +
+         (form.ds_fused == form.rest_ds_fused ? "" : " but in the rest");
+}
+
+std::string gradient_shape(const WeightGradientForm& form) {
+  return std::string("dy (x - mean) / sigma row by row, ") +
+         (form.threads > 1 ? "by " + std::to_string(form.threads) + " threads, " : "") + fused_text(form.outer_fused);
 }
 
 const std::vector<InputGradientForm>& input_gradient_forms() {

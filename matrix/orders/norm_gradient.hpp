@@ -14,18 +14,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "matrix/orders/row_moments.hpp"
+#include "matrix/orders/rounding.hpp"
 
 namespace reprobench {
-
-// If two products are added, at most one of them can be fused.
-enum class FusedProduct { none, first, second };
 
 struct InputGradientForm {
   int lanes = 8;
@@ -65,19 +60,12 @@ void input_gradient(const NormRow& row, const InputGradientForm& form, std::span
 // The gradient of one element of the weight, over all rows.
 float weight_gradient(std::span<const NormRow> rows, std::size_t at, const WeightGradientForm& form);
 
-// One of the two gradients. It uses the moments that the same call computed, or mean and 1 / sigma that it was given.
-struct NormGradientForm {
-  std::optional<MomentsForm> moments;
-  std::optional<InputGradientForm> input;
-  std::optional<WeightGradientForm> weight;
-
-  friend bool operator==(const NormGradientForm&, const NormGradientForm&) = default;
-};
-
-// Canonical, like norm_text: "dweight threads=2 inner=f outer=f", or after moments "welford ... root; dweight ...".
-std::string gradient_text(const NormGradientForm& form);
-std::optional<NormGradientForm> parse_gradient(std::string_view text);
-std::string gradient_shape(const NormGradientForm& form);
+// Canonical: equal texts give equal bits of the same mean and 1 / sigma.
+std::string gradient_text(const InputGradientForm& form);
+std::string gradient_text(const WeightGradientForm& form);
+// For people.
+std::string gradient_shape(const InputGradientForm& form);
+std::string gradient_shape(const WeightGradientForm& form);
 
 // All forms, in the same order on every stack.
 const std::vector<InputGradientForm>& input_gradient_forms();

@@ -10,13 +10,13 @@ const char* const kBackwardNorm =
     "native_layer_norm_backward(f32[4, 6, 32], f32[4, 6, 32], [32], f32[4, 6, 1], f32[4, 6, 1], f32[32], f32[32], "
     "[true, true, true])";
 
-RowNorm norm_of(const std::string& call, const std::string& output = "output.0") {
+std::shared_ptr<const FormedOutput> forms_of(const std::string& call, const std::string& output = "output.0") {
   std::string why_not;
   const auto layout = order_layout(parse_call(call), output, why_not);
   CAPTURE(call, output, why_not);
   REQUIRE(layout);
-  REQUIRE(std::holds_alternative<RowNorm>(*layout));
-  return std::get<RowNorm>(*layout);
+  REQUIRE(std::holds_alternative<FormedLayout>(*layout));
+  return std::get<FormedLayout>(*layout).forms;
 }
 
 std::string why_no_norm(const std::string& call, const std::string& output = "output.0") {
@@ -25,22 +25,67 @@ std::string why_no_norm(const std::string& call, const std::string& output = "ou
   return why;
 }
 
+// One unit of an output under its last form, with operand i full of i + 1 but for its first element, which is 0.
+std::vector<float> made_by(const FormedOutput& output, const std::vector<std::size_t>& sizes, std::int64_t unit) {
+  FormedOutput::Tensors tensors;
+  for (const std::size_t size : sizes) {
+    tensors.emplace_back(size, static_cast<float>(tensors.size() + 1));
+    tensors.back().front() = 0;
+  }
+  std::vector<FormedOutput::Value> made;
+  output.compute(output.forms() - 1, tensors, unit, made);
+  std::vector<float> values;
+  for (const FormedOutput::Value& one : made) values.push_back(one.value);
+  return values;
+}
+
 TEST_CASE("the outputs of a layer norm are of its rows", "[norm]") {
-  const RowNorm norm = norm_of(kNorm);
-  CHECK(norm.output == NormOutput::normalised);
-  CHECK(norm.rows == 24);
-  CHECK(norm.width == 32);
-  CHECK(norm.weight == 1);
-  CHECK(norm.bias == 2);
-  CHECK(norm.epsilon == 1e-5F);
-  CHECK(norm.elements() == 24 * 32);
-  CHECK(norm_of(kNorm, "output.1").output == NormOutput::mean);
-  CHECK(norm_of(kNorm, "output.1").elements() == 24);
-  CHECK(norm_of(kNorm, "output.2").output == NormOutput::inverse_sigma);
-  CHECK(norm_of("native_layer_norm(f32[4, 6, 32], [6, 32], none, f32[6, 32], 1e-5)").width == 192);
-  const RowNorm without_weight = norm_of("native_layer_norm(f32[4, 32], [32], none, f32[32], 1e-5)");
-  CHECK_FALSE(without_weight.weight);
-  CHECK(without_weight.bias == 1);
+  const auto y = forms_of(kNorm);
+  CHECK(y->elements() == 24 * 32);
+  CHECK(y->terms() == 32);
+  CHECK(y->units() == 24);
+  for (const char* output : {"output.1", "output.2"}) {
+    CHECK(forms_of(kNorm, output)->elements() == 24);
+    CHECK(forms_of(kNorm, output)->terms() == 32);
+  }
+  CHECK(forms_of(kNorm, "output.1")->text(0) == "welford lanes=8 mean=fff");
+  CHECK(forms_of(kNorm, "output.2")->text(0) == "welford lanes=8 mean=fff squares=ffff root");
+  CHECK(forms_of("native_layer_norm(f32[4, 6, 32], [6, 32], none, f32[6, 32], 1e-5)")->terms() == 192);
+  // A row of equal numbers lies at its mean, so that only the bias is left.
+  CHECK(made_by(*y, {768, 32, 32}, 1) == std::vector<float>({0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3,
+                                                             3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}));
+  CHECK(made_by(*forms_of("native_layer_norm(f32[4, 4], [4], none, f32[4], 1e-5)"), {16, 4}, 3) ==
+        std::vector<float>{0, 2, 2, 2});
+  CHECK(made_by(*forms_of("native_layer_norm(f32[4, 4], [4], f32[4], none, 1e-5)"), {16, 4}, 3) ==
+        std::vector<float>{0, 0, 0, 0});
+}
+
+TEST_CASE("an output's forms begin with those of the mean, then of 1 / sigma", "[norm]") {
+  const auto y = forms_of(kNorm);
+  const FormedOutput::Basis* const root = y->basis();
+  REQUIRE(root != nullptr);
+  CHECK(root->name == "output.2");
+  const FormedOutput::Basis* const mean = root->output->basis();
+  REQUIRE(mean != nullptr);
+  CHECK(mean->name == "output.1");
+  CHECK(mean->output->basis() == nullptr);
+  CHECK(mean->output->forms() == 24);
+  CHECK(root->output->forms() == 24 * 32);
+  CHECK(y->forms() == 24 * 32 * 6);
+  for (const std::size_t form : {0U, 23U}) {
+    for (const std::size_t on : root->output->forms_on(form)) {
+      CHECK(root->output->text(on).starts_with(mean->output->text(form) + " squares="));
+    }
+  }
+  for (const std::size_t form : {0U, 767U}) {
+    const std::string text = root->output->text(form);
+    CHECK(y->forms_on(form).size() == 6);
+    for (const std::size_t on : y->forms_on(form)) {
+      CHECK(y->text(on).starts_with(text.substr(0, text.find(" root"))));
+    }
+    const auto gradient = forms_of(kNorm, "gradient.2");
+    CHECK(gradient->text(gradient->forms_on(form).front()).starts_with(text + "; dweight threads=1"));
+  }
 }
 
 TEST_CASE("the gradient of a layer norm's bias is a sum over the rows", "[norm]") {
@@ -65,34 +110,28 @@ TEST_CASE("the gradient of a layer norm's bias is a sum over the rows", "[norm]"
 }
 
 TEST_CASE("the gradients of a layer norm are of its rows, with a mean and sigma that are given or computed", "[norm]") {
-  const auto gradient_of = [](const std::string& call, const std::string& output) {
-    std::string why_not;
-    const auto layout = order_layout(parse_call(call), output, why_not);
-    CAPTURE(call, output, why_not);
-    REQUIRE(layout);
-    return std::get<RowNormGradient>(*layout);
-  };
-  const RowNormGradient of_x = gradient_of(kNorm, "gradient.0");
-  CHECK_FALSE(of_x.of_weight);
-  CHECK(of_x.elements() == 24 * 32);
-  CHECK(of_x.x == 0);
-  CHECK(of_x.weight == 1);
-  CHECK(of_x.dy == 3);
-  CHECK_FALSE(of_x.mean);
-  CHECK(of_x.epsilon == 1e-5F);
-  CHECK(gradient_of(kNorm, "gradient.2").of_weight);
-  CHECK(gradient_of(kNorm, "gradient.2").elements() == 32);
-  const RowNormGradient given = gradient_of(kBackwardNorm, "output.0");
-  CHECK_FALSE(given.of_weight);
-  CHECK(given.dy == 0);
-  CHECK(given.x == 1);
-  CHECK(given.mean == 2);
-  CHECK(given.inverse_sigma == 3);
-  CHECK(given.weight == 4);
-  CHECK(gradient_of(kBackwardNorm, "output.1").of_weight);
+  const auto of_x = forms_of(kNorm, "gradient.0");
+  CHECK(of_x->elements() == 24 * 32);
+  CHECK(of_x->units() == 24);
+  CHECK(of_x->given_outputs() == std::vector<std::string>{"output.1", "output.2"});
+  CHECK(of_x->basis() != nullptr);
+  const auto of_weight = forms_of(kNorm, "gradient.2");
+  CHECK(of_weight->elements() == 32);
+  CHECK(of_weight->units() == 32);
+  CHECK(of_weight->terms() == 24);
+  // x, weight, bias, then dy, the mean and 1 / sigma, as the call has made them: 23 times dy (x - mean) / sigma, and
+  // one of a row in which mean and 1 / sigma are 0.
+  CHECK(made_by(*of_weight, {768, 32, 32, 768, 24, 24}, 5) == std::vector<float>{23 * 4 * (1 - 5) * 6});
+  const auto given = forms_of(kBackwardNorm, "output.0");
+  CHECK(given->given_outputs().empty());
+  CHECK(given->basis() == nullptr);
+  CHECK(given->text(0) == "dx lanes=8 sums=ffff slope=f shift=m element=x");
+  // dy, x, mean, 1 / sigma, weight
+  CHECK(made_by(*forms_of(kBackwardNorm, "output.1"), {768, 768, 24, 24, 32, 32}, 5) ==
+        std::vector<float>{23 * 1 * (2 - 3) * 4});
   why_no_norm("native_layer_norm(f32[4, 32], [32], none, f32[32], 1e-5)", "gradient.0");  // other loops
   const std::string masked = std::string(kBackwardNorm).substr(0, std::string(kBackwardNorm).rfind('['));
-  CHECK(gradient_of(masked + "[false, true, true])", "output.0").of_weight);
+  CHECK(forms_of(masked + "[false, true, true])", "output.0")->elements() == 32);
 }
 
 TEST_CASE("what is no layer norm of rows in fp32 says so", "[norm]") {

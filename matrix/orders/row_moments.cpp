@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <string_view>
 
 #include "matrix/orders/rounding.hpp"
 
@@ -139,25 +140,6 @@ std::string norm_text(const NormForm& form) {
   if (form.output == NormOutput::mean) return text;
   text += " squares=" + square_letters(form.moments);
   return text + (form.output == NormOutput::inverse_sigma ? " root" : " " + scale_text(form.scale));
-}
-
-std::optional<NormForm> parse_norm(std::string_view text) {
-  // There are a few thousand, and one is read at a time.
-  for (const MomentsForm& mean : mean_forms()) {
-    NormForm form{NormOutput::mean, mean, {}};
-    const std::string of_mean = norm_text(form);
-    if (!text.starts_with(of_mean)) continue;
-    if (text == of_mean) return form;
-    for (const MomentsForm& squares : square_forms(mean)) {
-      form = {NormOutput::inverse_sigma, squares, {}};
-      if (norm_text(form) == text) return form;
-      for (const ScaleForm& scale : scale_forms()) {
-        form = {NormOutput::normalised, squares, scale};
-        if (norm_text(form) == text) return form;
-      }
-    }
-  }
-  return std::nullopt;
 }
 
 std::string norm_shape(const NormForm& form) {

@@ -12,10 +12,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace reprobench {
@@ -71,8 +69,6 @@ float normalised(float x, float mean, float inverse_sigma, float weight, float b
 
 // Canonical: it has only what decides the bits of that output, and equal texts give equal bits.
 std::string norm_text(const NormForm& form);
-// Nothing if the text is not of this form.
-std::optional<NormForm> parse_norm(std::string_view text);
 // The form for people: "Welford in 8 lanes, means fused but where chunks join".
 std::string norm_shape(const NormForm& form);
 

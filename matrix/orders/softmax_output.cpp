@@ -1,6 +1,7 @@
 // Outputs of _softmax(x, axis, false), _log_softmax and their backward passes (dy, y, axis, dtype), over rows in fp32.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "matrix/orders/call_arguments.hpp"
@@ -165,19 +166,34 @@ std::shared_ptr<const FormedOutput> output_of(const DeclaredCall& call, std::str
   return std::make_shared<SoftmaxOutput>(places, is_log(call.name));
 }
 
-std::vector<std::string> texts() {
-  std::vector<std::string> all;
-  for (const bool log : {false, true}) {
-    for (const auto& [forward, gradient] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
-      for (const SoftmaxForms& one : all_forms(log, forward, gradient)) all.push_back(one.text());
-    }
+// Without the release of the C library, which differs between hosts.
+std::string without_release(std::string_view text) {
+  constexpr std::string_view kLibrary = "libm-";
+  std::string plain(text);
+  for (std::size_t at = plain.find(kLibrary); at != std::string::npos; at = plain.find(kLibrary, at)) {
+    at += kLibrary.size();
+    const std::size_t end = std::min(plain.size(), plain.find_first_not_of("0123456789.", at));
+    if (end > at) plain.erase(at, end - at);
   }
-  return all;
+  return plain;
+}
+
+bool has_text(std::string_view text) {
+  static const std::set<std::string> kTexts = [] {
+    std::set<std::string> all;
+    for (const bool log : {false, true}) {
+      for (const auto& [forward, gradient] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
+        for (const SoftmaxForms& one : all_forms(log, forward, gradient)) all.insert(without_release(one.text()));
+      }
+    }
+    return all;
+  }();
+  return text.find("libm- ") == std::string_view::npos && kTexts.contains(without_release(text));
 }
 
 }  // namespace
 }  // namespace softmax_output
 
-const FormedFamily kSoftmaxFamily = {&softmax_output::has, &softmax_output::output_of, &softmax_output::texts};
+const FormedFamily kSoftmaxFamily = {&softmax_output::has, &softmax_output::output_of, &softmax_output::has_text};
 
 }  // namespace reprobench

@@ -13,7 +13,6 @@
 #include "suites/worker/probes/formed_output_probe.hpp"
 #include "suites/worker/probes/order_operands.hpp"
 #include "suites/worker/probes/order_time.hpp"
-#include "suites/worker/probes/row_norm_probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
 
 namespace reprobench {
@@ -232,10 +231,6 @@ CallOrder order_of_call(const SingleCall& call, const OrderLayout& layout, const
     CallOrder other;
     other.problem = "the output has another shape than the call is known to make";
     return other;
-  }
-  if (const auto* norm = std::get_if<RowNorm>(&layout)) return order_of_norm(call, *norm, recorded, seed, limits);
-  if (const auto* gradient = std::get_if<RowNormGradient>(&layout)) {
-    return order_of_norm_gradient(call, *gradient, output, recorded, seed, limits);
   }
   if (const auto* formed = std::get_if<FormedLayout>(&layout)) {
     return order_of_formed(call, *formed->forms, output, recorded, seed, limits);

@@ -245,8 +245,25 @@ TEST_CASE("a layer norm's rounding is found among its forms, for each output", "
   is_known("native_layer_norm(f32[70, 40], [40], f32[40], f32[40], 1e-5)", "gradient.3", 70, 40);
   is_known("native_layer_norm(f32[70, 40], [40], none, none, 1e-5)", "output.0", 40, 2800);
   is_known("native_layer_norm(f32[70, 40] strides [1, 70], [40], f32[40], none, 0.5)", "output.0", 40, 2800);
-  CHECK(order_for("native_layer_norm(f32[2, 20000], [20000], none, none, 1e-5)").problem ==
-        "rows of more than 16384 elements");
+}
+
+TEST_CASE("a group norm and its gradients are found among their forms", "[probe]") {
+  // Channels of no vector, of one and a rest, and of several; groups of one channel, of a few, and of more than a
+  // vector.
+  for (const auto& [channels, pixels, groups] : {std::tuple(6, 5, 3), {8, 37, 8}, {40, 64, 2}, {64, 256, 32}}) {
+    const std::string sizes = std::to_string(channels) + ", " + std::to_string(pixels);
+    const std::string one_each = "f32[" + std::to_string(channels) + "]";
+    const std::string call = "native_group_norm(f32[4, " + sizes + "], " + one_each + ", " + one_each + ", 4, " +
+                             sizes + ", " + std::to_string(groups) + ", 1e-5)";
+    const std::int64_t of_group = channels / groups * pixels;
+    is_known(call, "output.0", of_group, 4 * channels * pixels);
+    is_known(call, "output.1", of_group, 4 * groups);
+    is_known(call, "output.2", of_group, 4 * groups);
+    is_known(call, "gradient.0", of_group, 4 * channels * pixels);
+    is_known(call, "gradient.1", 4 * pixels, channels);
+    is_known(call, "gradient.2", 4 * pixels, channels);
+  }
+  is_known("native_group_norm(f32[4, 6, 40], none, none, 4, 6, 40, 3, 1e-5)", "output.0", 80, 960);
 }
 
 TEST_CASE("a layer norm of a training is held against what it made, element by element", "[probe]") {

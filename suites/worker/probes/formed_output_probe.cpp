@@ -1,7 +1,11 @@
 #include "suites/worker/probes/formed_output_probe.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -10,30 +14,57 @@
 
 #include "suites/worker/probes/operand_elements.hpp"
 #include "suites/worker/probes/order_time.hpp"
-#include "suites/worker/probes/row_norm_rows.hpp"
 #include "suites/worker/probes/single_call.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr std::int64_t kRounds = 6;                 // at least, so that each kind of input comes
+constexpr std::size_t kRounds = 6;                  // at least, so that each kind of input comes
 constexpr std::int64_t kElementsOfRound = 1 << 21;  // whose sums are done again: about 0.05 s
-constexpr std::int64_t kDifferentNumbers = 65'521;  // drawn for one tensor, and repeated: a prime
+constexpr std::int64_t kElementsOfRecord = 1 << 23;
+constexpr std::int64_t kMostKeptElements = 1 << 25;  // of rounds that are asked again: 128 MiB
+constexpr std::int64_t kDifferentNumbers = 65'521;   // drawn for one tensor, and repeated: a prime
 
-std::vector<float> values_of(const at::Tensor& tensor) { return floats_of(tensor.to(at::kCPU).to(at::kFloat)); }
+// All elements, row-major.
+std::vector<float> values_of(const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.to(at::kCPU).to(at::kFloat).contiguous();
+  const auto* const values = static_cast<const float*>(dense.data_ptr());
+  return {values, values + dense.numel()};
+}
+
+// Whether two results are the same, but for the bits of a NaN and the sign of a zero.
+bool is_same(float made, float again) { return made == again || (made != made && again != again); }
+
+// Operands that were drawn, and what the call made of them, by the names of outputs.
+struct Round {
+  FormedOutput::Tensors values;
+  std::map<std::string, std::vector<float>> made;
+
+  std::int64_t size() const {
+    std::size_t all = 0;
+    for (const auto& tensor : values) all += tensor.size();
+    for (const auto& [name, output] : made) all += output.size();
+    return static_cast<std::int64_t>(all);
+  }
+};
 
 class OrderOfFormed {
  public:
   OrderOfFormed(const SingleCall& call, const FormedOutput& formed, const std::string& output, std::uint64_t seed,
                 const OrderLimits& limits)
-      : call_(call), formed_(formed), output_(output), seed_(seed), limits_(limits), time_(limits.seconds) {}
+      : call_(call), formed_(formed), output_(output), seed_(seed), limits_(limits), time_(limits.seconds) {
+    const FormedOutput::Basis* basis = formed.basis();
+    for (; basis != nullptr; basis = basis->output->basis()) names_of_basis_.push_back(basis->name);
+  }
 
   CallOrder run(const RecordedCall& recorded) {
     CallOrder found;
     try {
-      find_forms();
-      if (forms_.empty()) throw OrderNotKnown("none of the forms that ATen is known to have gives its bits");
-      const std::size_t form = forms_.front();
+      tensors_ = call_.blank_tensors();
+      if (is_gradient()) tensors_.push_back(at::zeros(call_.run_on(tensors_, "output.0").sizes()));
+      const std::vector<std::size_t> forms = forms_of(formed_, output_);
+      if (forms.empty()) throw OrderNotKnown("none of the forms that ATen is known to have gives its bits");
+      const std::size_t form = forms.front();
       hold_to_record(form, recorded, found);
       found.elements = found.replayed + found.not_replayed;
       found.classes.push_back(
@@ -42,64 +73,109 @@ class OrderOfFormed {
       found = {};
       found.problem = unknown.what();
     }
-    found.probes = rounds_;
+    found.probes = drawn_;
     found.took_ns = time_.taken().count();
     return found;
   }
 
  private:
-  // Leaves the forms that give every round.
-  void find_forms() {
-    forms_.resize(formed_.forms());
-    std::iota(forms_.begin(), forms_.end(), std::size_t{0});
-    std::vector<at::Tensor> tensors = call_.blank_tensors();
-    if (output_.starts_with("gradient.")) tensors.push_back(at::zeros(call_.run_on(tensors, "output.0").sizes()));
-    for (; !forms_.empty() && (rounds_ < kRounds || checked_ < limits_.inputs); ++rounds_) {
-      const FormedOutput::Tensors values = draw(tensors);
-      const std::vector<float> made = values_of(call_.run_on(tensors, output_));
-      const std::vector<std::int64_t> units = units_to_check(kElementsOfRound);
-      std::erase_if(forms_, [&](std::size_t form) {
-        return std::ranges::any_of(units, [&](std::int64_t unit) { return !is_given(form, values, unit, made); });
+  bool is_gradient() const { return output_.starts_with("gradient."); }
+
+  // Those that may be the library's, before any is tried.
+  std::vector<std::size_t> candidates(const FormedOutput& formed) {
+    const FormedOutput::Basis* const basis = formed.basis();
+    std::vector<std::size_t> forms;
+    if (basis == nullptr) {
+      forms.resize(formed.forms());
+      std::iota(forms.begin(), forms.end(), std::size_t{0});
+      return forms;
+    }
+    for (const std::size_t of_basis : forms_of(*basis->output, basis->name)) {
+      std::ranges::copy(formed.forms_on(of_basis), std::back_inserter(forms));
+    }
+    return forms;
+  }
+
+  // Those that give every round of an output.
+  std::vector<std::size_t> forms_of(const FormedOutput& formed, const std::string& output) {
+    std::vector<std::size_t> forms = candidates(formed);
+    const std::vector<std::int64_t> units = units_to_check(formed, kElementsOfRound);
+    checked_ = 0;
+    for (std::size_t i = 0; !forms.empty() && (i < kRounds || checked_ < limits_.inputs); ++i) {
+      const Round& round = round_at(i);
+      const std::vector<float>& made = round.made.at(output);
+      std::erase_if(forms, [&](std::size_t form) {
+        time_.check();
+        return std::ranges::any_of(
+            units, [&](std::int64_t unit) { return !is_given(formed, form, round.values, unit, made); });
       });
       checked_ += static_cast<std::int64_t>(units.size());
     }
+    return forms;
   }
 
-  // Fills the tensors, and returns what they hold.
-  FormedOutput::Tensors draw(const std::vector<at::Tensor>& tensors) const {
-    FormedOutput::Tensors values;
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const std::string name = "formed#" + std::to_string(rounds_) + "#" + std::to_string(i);
-      const std::int64_t size = tensors[i].numel();
+  // Outputs that begin with another one's forms ask for the same rounds again.
+  const Round& round_at(std::size_t i) {
+    if (i < kept_.size()) return kept_[i];
+    Round round = draw(i);
+    ++drawn_;
+    const bool is_asked_again = !names_of_basis_.empty();
+    if (is_asked_again && i == kept_.size() && kept_elements_ + round.size() <= kMostKeptElements) {
+      kept_elements_ += round.size();
+      return kept_.emplace_back(std::move(round));
+    }
+    last_ = std::move(round);
+    return last_;
+  }
+
+  Round draw(std::size_t i) {
+    Round round;
+    for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
+      const std::string name = "formed#" + std::to_string(i) + "#" + std::to_string(tensor);
+      const std::int64_t size = tensors_[tensor].numel();
       const at::Tensor as = at::zeros({std::min(size, kDifferentNumbers)});
       std::vector<float> drawn = values_of(random_operand(as, seed_, name, false));
       for (auto at = static_cast<std::size_t>(as.numel()); at < static_cast<std::size_t>(size); ++at) {
         drawn.push_back(drawn[at - static_cast<std::size_t>(kDifferentNumbers)]);
       }
-      values.push_back(std::move(drawn));
+      round.values.push_back(std::move(drawn));
     }
-    formed_.make_kind(rounds_, values);
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      tensors[i].copy_(at::from_blob(values[i].data(), tensors[i].sizes(), at::kFloat));
+    formed_.make_kind(static_cast<std::int64_t>(i), round.values);
+    for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
+      tensors_[tensor].copy_(at::from_blob(round.values[tensor].data(), tensors_[tensor].sizes(), at::kFloat));
     }
-    return values;
+    time_.check();
+    round.made[output_] = values_of(call_.run_on(tensors_, output_));
+    for (const std::string& name : names_of_basis_) round.made[name] = values_of(call_.run_on(of_call(tensors_), name));
+    add_given_outputs(tensors_, round.values);
+    return round;
+  }
+
+  // A gradient's tensors end with the one that the backward pass is given, which the call itself does not take.
+  std::vector<at::Tensor> of_call(const std::vector<at::Tensor>& tensors) const {
+    return {tensors.begin(), tensors.end() - (is_gradient() ? 1 : 0)};
+  }
+
+  void add_given_outputs(const std::vector<at::Tensor>& tensors, FormedOutput::Tensors& values) const {
+    for (const std::string& name : formed_.given_outputs()) {
+      values.push_back(values_of(call_.run_on(of_call(tensors), name)));
+    }
   }
 
   // All, or as many as have so many elements, spread evenly.
-  std::vector<std::int64_t> units_to_check(std::int64_t elements) const {
-    const std::int64_t all = formed_.units();
+  static std::vector<std::int64_t> units_to_check(const FormedOutput& formed, std::int64_t elements) {
+    const std::int64_t all = formed.units();
     const std::int64_t count =
-        std::min(all, std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, formed_.terms())));
+        std::min(all, std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, formed.terms())));
     std::vector<std::int64_t> units;
     for (std::int64_t i = 0; i < count; ++i) units.push_back(i * all / count);
     return units;
   }
 
-  bool is_given(std::size_t form, const FormedOutput::Tensors& values, std::int64_t unit,
+  bool is_given(const FormedOutput& formed, std::size_t form, const FormedOutput::Tensors& values, std::int64_t unit,
                 const std::vector<float>& made) {
-    time_.check();
     again_.clear();
-    formed_.compute(form, values, unit, again_);
+    formed.compute(form, values, unit, again_);
     return std::ranges::all_of(again_, [&](const FormedOutput::Value& one) {
       return is_same(made[static_cast<std::size_t>(one.element)], one.value);
     });
@@ -108,8 +184,9 @@ class OrderOfFormed {
   void hold_to_record(std::size_t form, const RecordedCall& recorded, CallOrder& found) {
     FormedOutput::Tensors values;
     for (const at::Tensor& tensor : recorded.tensors) values.push_back(values_of(tensor));
+    add_given_outputs(recorded.tensors, values);
     const std::vector<float> made = values_of(recorded.made);
-    for (const std::int64_t unit : units_to_check(kRowElementsOfRecord)) {
+    for (const std::int64_t unit : units_to_check(formed_, kElementsOfRecord)) {
       time_.check();
       again_.clear();
       formed_.compute(form, values, unit, again_);
@@ -129,9 +206,13 @@ class OrderOfFormed {
   std::uint64_t seed_;
   OrderLimits limits_;
   OrderTime time_;
-  std::vector<std::size_t> forms_;  // that have given everything so far
-  std::int64_t rounds_ = 0;
-  std::int64_t checked_ = 0;
+  std::vector<std::string> names_of_basis_;
+  std::vector<at::Tensor> tensors_;
+  std::deque<Round> kept_;  // the first ones
+  std::int64_t kept_elements_ = 0;
+  Round last_;  // one that is not kept
+  std::int64_t drawn_ = 0;
+  std::int64_t checked_ = 0;  // rows or channels of the output that was asked last
   std::vector<FormedOutput::Value> again_;
 };
 

@@ -167,7 +167,9 @@ struct SingleCall::Operator {
 struct SingleCall::Arguments {
   CallStack stack;
   std::vector<std::pair<std::string, at::Tensor>> leaves;  // place in the schema, tensor that a gradient is asked of
-  std::vector<at::Tensor> seeds;                           // of the differentiable outputs, once they are known
+  // Given to the backward pass, once that output is known. Outputs behind the first, such as the mean of a norm, have
+  // no gradient in a training.
+  at::Tensor seed;
 };
 
 SingleCall::~SingleCall() = default;
@@ -263,25 +265,24 @@ MadeTensors SingleCall::made_by(Arguments& arguments, DigestBuilder* inputs) con
   CallStack stack = arguments.stack;
   operator_->handle.callBoxed(&stack);
   const std::vector<at::Tensor> outputs = tensors_in(stack);
-  std::vector<at::Tensor> differentiable;
+  at::Tensor differentiable;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string name = "output." + std::to_string(i);
     made.emplace_back(name, outputs[i].detach());
-    if (!outputs[i].requires_grad() || !outputs[i].is_floating_point()) continue;
-    if (arguments.seeds.size() == differentiable.size()) {
-      arguments.seeds.push_back(seed_for(outputs[i], name));
-      if (inputs != nullptr) inputs->append(digest_of(arguments.seeds.back()));
+    if (differentiable.defined() || !outputs[i].requires_grad() || !outputs[i].is_floating_point()) continue;
+    if (!arguments.seed.defined()) {
+      arguments.seed = seed_for(outputs[i], name);
+      if (inputs != nullptr) inputs->append(digest_of(arguments.seed));
     }
-    at::Tensor& seed = arguments.seeds[differentiable.size()];
-    seed = seed.view(outputs[i].sizes());
-    differentiable.push_back(outputs[i]);
+    arguments.seed = arguments.seed.view(outputs[i].sizes());
+    differentiable = outputs[i];
   }
   add_changed(arguments, outputs, made);
-  if (differentiable.empty()) return made;
+  if (!differentiable.defined()) return made;
   std::vector<at::Tensor> leaves;
   for (const auto& [name, leaf] : arguments.leaves) leaves.push_back(leaf);
   const auto gradients =
-      torch::autograd::grad(differentiable, leaves, arguments.seeds, false, false, /*allow_unused=*/true);
+      torch::autograd::grad({differentiable}, leaves, {arguments.seed}, false, false, /*allow_unused=*/true);
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].defined()) made.emplace_back("gradient." + arguments.leaves[i].first, gradients[i]);
   }
@@ -335,7 +336,7 @@ std::vector<at::Tensor> SingleCall::drawn_tensors(const at::Tensor* output) cons
 at::Tensor SingleCall::run_on(const std::vector<at::Tensor>& tensors, const std::string& output) const {
   const bool is_gradient = tensors.size() > call_.tensors().size();
   Arguments arguments = arguments_of(false, &tensors, is_gradient);
-  if (is_gradient) arguments.seeds = {tensors.back().to(place_.device)};
+  if (is_gradient) arguments.seed = tensors.back().to(place_.device);
   for (auto& [name, tensor] : made_by(arguments, nullptr)) {
     if (name == output) return tensor.to(at::kCPU);
   }
