@@ -46,6 +46,8 @@ together
 "$step_python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target build-ci/python -r ci/test-requirements.txt ||
   echo "test: the Python package safetensors could not be installed" >&2
 export PYTHONPATH=$PWD/build-ci/python REPROBENCH_SCHEMAS=$PWD/build-ci/schema
+# OpenMP threads that wait would spin, and take cores from the steps beside. Workers of a run have it from the coordinator.
+export OMP_WAIT_POLICY=passive
 beside "reports" env PYTHONDONTWRITEBYTECODE=1 "$step_python" -m unittest discover -s reports/tests
 beside "a GPU runner's job, played" ci/gpu_test.sh
 beside "failures can be read" ci/steps_test.sh build-ci
