@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -92,31 +93,48 @@ class OrderOfFormed {
     }
     for (const std::size_t of_basis : forms_of(*basis->output, basis->name)) {
       std::ranges::copy(formed.forms_on(of_basis), std::back_inserter(forms));
+      if (!formed.given_outputs().empty()) break;  // its values are given, whichever form has made them
     }
     return forms;
   }
 
-  // Those that give every round of an output.
+  // Those that give every round of an output. The first one stands for all that no round tells apart, so it alone is
+  // held against the later rounds; but in a basis, where what follows may tell them apart.
   std::vector<std::size_t> forms_of(const FormedOutput& formed, const std::string& output) {
     std::vector<std::size_t> forms = candidates(formed);
     const std::vector<std::int64_t> units = units_to_check(formed, kElementsOfRound);
+    const auto gives = [&](std::size_t form, std::size_t i) {
+      time_.check();
+      const Round& round = round_at(i);
+      return std::ranges::all_of(
+          units, [&](std::int64_t unit) { return is_given(formed, form, round.values, unit, round.made.at(output)); });
+    };
+    const bool is_basis = &formed != &formed_;
     checked_ = 0;
     for (std::size_t i = 0; !forms.empty() && (i < kRounds || checked_ < limits_.inputs); ++i) {
-      const Round& round = round_at(i);
-      const std::vector<float>& made = round.made.at(output);
-      std::erase_if(forms, [&](std::size_t form) {
-        time_.check();
-        return std::ranges::any_of(
-            units, [&](std::int64_t unit) { return !is_given(formed, form, round.values, unit, made); });
-      });
+      if (i < kRounds || is_basis) {
+        std::erase_if(forms, [&](std::size_t form) { return !gives(form, i); });
+      } else {
+        for (std::size_t from = i; !forms.empty() && !gives_rounds(gives, forms.front(), from, i); from = kRounds) {
+          forms.erase(forms.begin());
+        }
+      }
       checked_ += static_cast<std::int64_t>(units.size());
     }
     return forms;
   }
 
+  static bool gives_rounds(const auto& gives, std::size_t form, std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i <= last; ++i) {
+      if (!gives(form, i)) return false;
+    }
+    return true;
+  }
+
   // Outputs that begin with another one's forms ask for the same rounds again.
   const Round& round_at(std::size_t i) {
     if (i < kept_.size()) return kept_[i];
+    if (last_at_ == i) return last_;
     Round round = draw(i);
     ++drawn_;
     const bool is_asked_again = !names_of_basis_.empty();
@@ -124,6 +142,7 @@ class OrderOfFormed {
       kept_elements_ += round.size();
       return kept_.emplace_back(std::move(round));
     }
+    last_at_ = i;
     last_ = std::move(round);
     return last_;
   }
@@ -210,6 +229,7 @@ class OrderOfFormed {
   std::vector<at::Tensor> tensors_;
   std::deque<Round> kept_;  // the first ones
   std::int64_t kept_elements_ = 0;
+  std::optional<std::size_t> last_at_;
   Round last_;  // one that is not kept
   std::int64_t drawn_ = 0;
   std::int64_t checked_ = 0;  // rows or channels of the output that was asked last
