@@ -20,8 +20,11 @@ std::string to_text(const LockstepBounds& bounds) {
               pair.largest_tensor.empty() ? "" : fmt::format("x{:.3f} {}", pair.largest_ratio, pair.largest_tensor));
     for (const auto& [tensor, ratio] : pair.legitimate_ratios) learned[tensor] = std::max(learned[tensor], ratio);
   }
-  const std::string text = table.text();
+  std::string text = table.text();
   if (!bounds.refused.empty()) return text + "  not to be used: " + bounds.refused + "\n";
+  for (const CleanPair& pair : bounds.pairs) {
+    if (!pair.problem.empty()) text += fmt::format("  nothing learned from {}: {}\n", pair.what, pair.problem);
+  }
   if (learned.empty())
     return text + fmt::format("  correct runs are allowed x{}, as without this measurement\n", kLegitimateRatio);
   const auto widest = std::ranges::max_element(learned, {}, [](const auto& entry) { return entry.second; });

@@ -32,6 +32,12 @@ TEST_CASE("a calibration of lockstep is printed pair by pair, and what it allows
   bounds.pairs[0].legitimate_ratios = {{"gradient/fc2.weight", 1.1}, {"gradient/fc1.weight", 1.2}};
   CHECK(to_text(bounds) ==
         table + "  correct runs are allowed more than x1.05 in 2 tensors, up to x1.2 in gradient/fc1.weight\n");
+  bounds.pairs[0].legitimate_ratios.clear();
+  bounds.pairs[0].problem = "after step 10: 1 of 8 tensors show a defect";
+  CHECK(to_text(bounds) == table +
+                               "  nothing learned from threads=4: after step 10: 1 of 8 tensors show a defect\n"
+                               "  correct runs are allowed more than x1.05 in 1 tensor, up to x1.16 in "
+                               "gradient/fc2.weight\n");
   bounds.refused = "threads=4 lies further apart than an order of summation explains: ...";
   CHECK(to_text(bounds) ==
         table + "  not to be used: threads=4 lies further apart than an order of summation explains: ...\n");

@@ -109,17 +109,16 @@ void take(const Lockstep& judged, std::int64_t state, CleanPair& pair) {
   }
 }
 
-// Learned from what is not clean, a bound would let it pass from then on.
+// Where the base itself is wrong, every pair that differs shows it.
 std::string refusal(const LockstepBounds& bounds) {
-  int differing = 0;
+  std::string first_problem;
   for (const CleanPair& pair : bounds.pairs) {
-    if (!pair.problem.empty()) {
-      return fmt::format("{} lies further apart than an order of summation explains: {}", pair.what, pair.problem);
-    }
-    differing += pair.differing;
+    if (pair.problem.empty() && pair.differing > 0) return "";
+    if (pair.problem.empty() || !first_problem.empty()) continue;
+    first_problem =
+        fmt::format("{} lies further apart than an order of summation explains: {}", pair.what, pair.problem);
   }
-  if (differing == 0) return "every pair has equal bits: there is nothing to learn from";
-  return "";
+  return first_problem.empty() ? "every pair has equal bits: there is nothing to learn from" : first_problem;
 }
 
 LockstepBounds not_measured_yet(const ComparedSide& base, const ComparedSide* against, int batches) {
@@ -208,7 +207,7 @@ struct Kept {
     for (const CleanPair& pair : bounds.pairs) {
       const OtherOrder* setting = setting_of(pair);
       const bool holds = against != nullptr || adds_up_alike || order_of(expected, *setting) == order_of(other);
-      if (!holds) continue;
+      if (!holds || !pair.problem.empty()) continue;
       if (!widest) widest.emplace();
       for (const auto& [tensor, ratio] : pair.legitimate_ratios) {
         double& kept = (*widest)[tensor];
@@ -224,6 +223,9 @@ struct Kept {
     if (against == nullptr && setting_of(pair) == nullptr)
       return fmt::format("`{}` is no pair of this stack", pair.what);
     const auto terms = terms_of(expected);
+    if (!pair.problem.empty() && !pair.legitimate_ratios.empty()) {
+      return fmt::format("`{}` was not clean, and has something learned", pair.what);
+    }
     for (const auto& [tensor, ratio] : pair.legitimate_ratios) {
       const auto known = terms.find(tensor);
       const double largest = largest_ratio_of_orders(known == terms.end() ? 0 : known->second);
@@ -300,7 +302,11 @@ LockstepBounds measure_lockstep_bounds(const ComparedSide& base, const ComparedS
     judge_from(states.front().folder, state, base, bounds, replays, variants);
     replays.remove_latest();
   }
-  for (Variant& variant : variants) bounds.pairs.push_back(std::move(variant.pair));
+  for (Variant& variant : variants) {
+    // Learned from what is not clean, a bound would let it pass from then on.
+    if (!variant.pair.problem.empty()) variant.pair.legitimate_ratios.clear();
+    bounds.pairs.push_back(std::move(variant.pair));
+  }
   bounds.refused = refusal(bounds);
   return bounds;
 }

@@ -4,8 +4,8 @@
 // right. How large an error may be follows from how many terms are added up (order_error_rel()). How far two orders
 // really lie apart on a stack and workload is much less: `calibrate --lockstep` measures that, tensor by tensor. It
 // runs a stack against itself with every setting that only changes the order of summation, or against another stack
-// that is known to be good. A pair that lies further apart than any order explains shows a defect. The stored bounds
-// then say that they must not be used.
+// that is known to be good. Nothing is learned from a pair that lies further apart than an order of summation explains
+// on its own. Where no pair is left, the stored bounds say that they must not be used.
 #pragma once
 
 #include <map>
@@ -53,7 +53,7 @@ struct CleanPair {
   double largest_ratio = 1;                         // pooled E of the one furthest from 1, as a ratio of at least 1
   std::string largest_tensor;                       // empty: all bits are equal
   std::map<std::string, double> legitimate_ratios;  // learned, by tensor, where they are above kLegitimateRatio
-  std::string problem;                              // why it is not clean, in one sentence; empty: it is
+  std::string problem;  // why nothing is learned from it, in one sentence; empty: it is clean
 };
 
 template <>

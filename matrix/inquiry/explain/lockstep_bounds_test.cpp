@@ -147,12 +147,46 @@ TEST_CASE("nothing is learned from a pair that is not clean, from equal bits, or
              Contains("threads=2 lies further apart than an order of summation explains: after step 0: ") &&
                  Contains("show a defect"));
   CHECK_THAT(refused.pairs[0].problem, Contains("show a defect"));
+  CHECK(refused.pairs[0].legitimate_ratios.empty());
   CHECK(Scene({}).measured().refused == "every pair has equal bits: there is nothing to learn from");
   Scene exact({});
   CellRequest request = with_threads();
   request.knobs["precision"] = "fp64";
   CHECK_THROWS_AS(measure_lockstep_bounds(exact.replays.side("stack-a", request), nullptr, 8, exact.replays, kSilently),
                   UsageError);
+}
+
+TEST_CASE("a pair that is not clean is left out, and the others are learned from", "[calibrate]") {
+  Scene scene({});
+  const std::vector<Deviation> apart = {{"gradient fc1.weight", 1, 99, -1, times(1 + 0x1.5p-25)}};
+  scene.replays.planted = [=](const CellRequest& request) {
+    const std::string threads = request.knobs.contains("threads") ? request.knobs.at("threads") : "";
+    return threads == "2" ? kThousandth : threads == "4" ? apart : std::vector<Deviation>{};
+  };
+  const LockstepBounds bounds = scene.measured();
+  CHECK(bounds.refused.empty());
+  CHECK_THAT(bounds.pairs[0].problem, Contains("show a defect"));
+  CHECK(bounds.pairs[0].legitimate_ratios.empty());
+  CHECK(bounds.pairs[1].problem.empty());
+  REQUIRE(bounds.pairs[1].legitimate_ratios.size() == 1);
+  scene.write(to_json(bounds).dump(), bounds);
+  // What was left out is judged as if nobody had measured it.
+  const LegitimateRatio of_two = scene.asked_of_threads(2, 1);
+  CHECK_FALSE(of_two.is_learned);
+  CHECK(of_two.ratio == kLegitimateRatioOfOrders);
+  const LegitimateRatio of_four = scene.asked_of_threads(4, 1);
+  CHECK(of_four.is_learned);
+  CHECK(of_four.of_tensors == bounds.pairs[1].legitimate_ratios);
+}
+
+TEST_CASE("bounds that hold something learned from a pair that was not clean are not used", "[calibrate]") {
+  Scene scene(kOneUlp);
+  LockstepBounds bounds = scene.keep(1.2);
+  CHECK(scene.asked().is_learned);
+  bounds.pairs[0].problem = "after step 0: 1 of 8 tensors show a defect";
+  scene.write(to_json(bounds).dump(), bounds);
+  CHECK_FALSE(scene.asked().is_learned);
+  CHECK_THAT(scene.asked().notes.back(), Contains("`threads=2` was not clean, and has something learned"));
 }
 
 TEST_CASE("nothing is learned from a pair that cannot be judged", "[calibrate]") {
