@@ -1,4 +1,4 @@
-// Softmax and batch norm with a sum that is changed by hand: none of their forms gives the results.
+// Softmax and norms with a sum that is changed by hand: none of their forms gives the results.
 #include <array>
 #include <set>
 #include <span>
@@ -6,6 +6,7 @@
 #include "ci/catch.hpp"
 #include "matrix/orders/changed_sums_fixture.hpp"
 #include "matrix/orders/channel_norm.hpp"
+#include "matrix/orders/group_norm.hpp"
 #include "matrix/orders/row_softmax.hpp"
 
 namespace reprobench {
@@ -71,6 +72,7 @@ const SoftmaxGradientForm kGradient = {false, Functions::sleef, {8, false, false
 const SoftmaxGradientForm kLogGradient = {true, Functions::sleef, {8, true, false, false}, true};
 const ChannelGradientForm kChannel = {0, {8, false, true, false}, true, true};
 const ChannelMoments kMoments = {0.3F, 1.7F};
+const GroupInputForm kGroup = {{8, false, true, false}, true, true, true, FusedProduct::first, FusedProduct::first};
 
 // One image of one channel: `left` is x - mean as it is rounded, which is exact for these x.
 std::vector<float> channel_result(float sum, std::span<const float> left, std::span<const float> right,
@@ -81,6 +83,15 @@ std::vector<float> channel_result(float sum, std::span<const float> left, std::s
   for (std::size_t i = 0; i < left.size(); ++i) {
     dx.push_back(channel_gradient(left[i], right[i], {0, kMoments.inverse_sigma}, sums, 1.25F, form));
   }
+  return dx;
+}
+
+// A group of one channel: `left` is x.
+std::vector<float> group_result(float sum, std::span<const float> left, std::span<const float> right,
+                                const GroupInputForm& form) {
+  const NormGroup group{left, right, {}, 1, {kMoments.mean, kMoments.inverse_sigma}};
+  std::vector<float> dx(left.size());
+  group_input_from({sum, lane_sum(right, form.channels)}, group, form, dx);
   return dx;
 }
 
@@ -149,6 +160,25 @@ const FormedSum kFormed[] = {
              left.size(), form.sums, [&](std::size_t i) { return left[i]; }, [&](std::size_t i) { return right[i]; });
          dx = channel_result(sum, left, right, form);
        });
+     }},
+    {"gradient of a group norm", true, kGroup.channels,
+     [](std::uint32_t round, std::vector<float>&, std::vector<float>& right) { show_sum(round, right); },
+     [](float sum, std::span<const float> left, std::span<const float> right) {
+       return group_result(sum, left, right, kGroup);
+     },
+     [](std::span<const float> left, std::span<const float> right, const std::vector<float>& made,
+        std::vector<bool>& alive) {
+       // One channel has no sum over channels.
+       std::vector<GroupInputForm> forms;
+       for (const GroupInputForm& form : group_input_forms()) {
+         if (form.group_fused && form.group_rest_fused) forms.push_back(form);
+       }
+       return leaves_alive(forms, made, alive, [&](const GroupInputForm& form, std::vector<float>& dx) {
+         const float sum = lane_sum_of_products(
+             left.size(), form.channels, [&](std::size_t i) { return left[i]; },
+             [&](std::size_t i) { return right[i]; });
+         dx = group_result(sum, left, right, form);
+       });
      }}};
 
 // Whether the changed sum is another form's: one product behind the last vector, fused where it was not.
@@ -189,7 +219,7 @@ TEST_CASE("without a change the form itself is found, in whole vectors and with 
 }
 
 // `orders_test "*changes of a sum in*" -s` shows the table of suites/orders.md.
-TEST_CASE("none of 10,000 changes of a sum in a softmax or a batch norm is taken for one of their forms", "[formed]") {
+TEST_CASE("none of 10,000 changes of a sum in a softmax or a norm is taken for one of their forms", "[formed]") {
   struct Counts {
     int planted = 0;
     int unnoticed = 0;

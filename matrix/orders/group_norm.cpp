@@ -39,6 +39,18 @@ GroupSums sums_of_group(std::span<const GroupSums> channels, std::span<const flo
               size, form, [&](std::size_t i) { return channels[i].db; }, weight)};
 }
 
+void group_input_from(const GroupSums& sums, const NormGroup& group, const GroupInputForm& form, std::span<float> dx) {
+  const std::size_t pixels = group.x.size() / group.channels;
+  const auto [mean, a] = group.moments;
+  const float share = 1.0F / static_cast<float>(group.x.size());
+  const float slope = multiply_add(form.slope_fused, sums.db, mean, -sums.ds) * a * a * a * share;
+  const float shift = sum_of_products(form.shift, -slope, mean, -(sums.db * a), share);
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    const float alpha = group.weight.empty() ? a : a * group.weight[i / pixels];
+    dx[i] = sum_of_products(form.element, slope, group.x[i], alpha, group.dy[i]) + shift;
+  }
+}
+
 void group_input_gradient(const NormGroup& group, const GroupInputForm& form, std::span<float> dx) {
   const std::size_t pixels = group.x.size() / group.channels;
   std::vector<GroupSums> channels;
@@ -49,15 +61,7 @@ void group_input_gradient(const NormGroup& group, const GroupInputForm& form, st
   LaneForm of_group = form.channels;
   of_group.fused = form.group_fused;
   of_group.rest_fused = form.group_rest_fused;
-  const auto [ds, db] = sums_of_group(channels, group.weight, of_group);
-  const auto [mean, a] = group.moments;
-  const float share = 1.0F / static_cast<float>(group.x.size());
-  const float slope = multiply_add(form.slope_fused, db, mean, -ds) * a * a * a * share;
-  const float shift = sum_of_products(form.shift, -slope, mean, -(db * a), share);
-  for (std::size_t i = 0; i < dx.size(); ++i) {
-    const float alpha = group.weight.empty() ? a : a * group.weight[i / pixels];
-    dx[i] = sum_of_products(form.element, slope, group.x[i], alpha, group.dy[i]) + shift;
-  }
+  group_input_from(sums_of_group(channels, group.weight, of_group), group, form, dx);
 }
 
 float group_weight_gradient(std::span<const NormChannel> images, const GroupWeightForm& form) {

@@ -68,6 +68,8 @@ struct NormGroup {
   GroupMoments moments;
 };
 
+// From the sums over the whole group.
+void group_input_from(const GroupSums& sums, const NormGroup& group, const GroupInputForm& form, std::span<float> dx);
 void group_input_gradient(const NormGroup& group, const GroupInputForm& form, std::span<float> dx);
 
 // A channel of one image, and the moments of its group.
