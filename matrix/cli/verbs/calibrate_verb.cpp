@@ -91,7 +91,7 @@ class Calibration {
     } else {
       terminal_.out(to_text(bounds) + fmt::format("  written to {}\n", file.string()));
     }
-    return bounds.refused.empty() ? ExitCode::passed : ExitCode::undecided;
+    return is_complete(bounds) ? ExitCode::passed : ExitCode::undecided;
   }
 
  private:

@@ -284,6 +284,11 @@ std::string measured_text(const LegitimateRatio& legitimate) {
 
 }  // namespace
 
+bool is_complete(const LockstepBounds& bounds) {
+  return bounds.refused.empty() &&
+         std::ranges::all_of(bounds.pairs, [](const CleanPair& pair) { return pair.problem.empty(); });
+}
+
 nlohmann::json to_json(const LockstepBounds& bounds) { return written(bounds); }
 LockstepBounds lockstep_bounds_from_json(const nlohmann::json& object) { return read_document<LockstepBounds>(object); }
 

@@ -101,6 +101,9 @@ struct Description<LockstepBounds> {
   }
 };
 
+// Whether every pair was clean. Bounds of others may still be used, and whoever asked is told that it is not all.
+bool is_complete(const LockstepBounds& bounds);
+
 nlohmann::json to_json(const LockstepBounds& bounds);
 LockstepBounds lockstep_bounds_from_json(const nlohmann::json& json);  // throws ContractError naming the field
 

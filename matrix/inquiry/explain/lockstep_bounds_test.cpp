@@ -131,6 +131,7 @@ TEST_CASE("a tensor that lies apart is learned with its own ratio and its uncert
   const CleanPair& two = bounds.pairs[0];
   REQUIRE(two.legitimate_ratios.size() == 1);
   const auto& [tensor, ratio] = *two.legitimate_ratios.begin();
+  CHECK(is_complete(bounds));
   CHECK(tensor == kTensor);
   CHECK(tensor == two.largest_tensor);
   CHECK(two.largest_ratio > kLegitimateRatio);
@@ -148,6 +149,8 @@ TEST_CASE("nothing is learned from a pair that is not clean, from equal bits, or
                  Contains("show a defect"));
   CHECK_THAT(refused.pairs[0].problem, Contains("show a defect"));
   CHECK(refused.pairs[0].legitimate_ratios.empty());
+  CHECK_FALSE(is_complete(refused));
+  CHECK_FALSE(is_complete(Scene({}).measured()));
   CHECK(Scene({}).measured().refused == "every pair has equal bits: there is nothing to learn from");
   Scene exact({});
   CellRequest request = with_threads();
@@ -168,6 +171,7 @@ TEST_CASE("a pair that is not clean is left out, and the others are learned from
   CHECK_THAT(bounds.pairs[0].problem, Contains("show a defect"));
   CHECK(bounds.pairs[0].legitimate_ratios.empty());
   CHECK(bounds.pairs[1].problem.empty());
+  CHECK_FALSE(is_complete(bounds));
   REQUIRE(bounds.pairs[1].legitimate_ratios.size() == 1);
   scene.write(to_json(bounds).dump(), bounds);
   // What was left out is judged as if nobody had measured it.
