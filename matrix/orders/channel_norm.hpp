@@ -20,6 +20,7 @@ namespace reprobench {
 // One channel: the pixels of each image.
 using ChannelImages = std::vector<std::span<const float>>;
 
+// Of a channel; for other norms of a row, or of a group of channels.
 struct ChannelMoments {
   float mean = 0;
   float inverse_sigma = 0;

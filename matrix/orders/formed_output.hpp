@@ -44,7 +44,7 @@ class FormedOutput {
   virtual const Basis* basis() const { return nullptr; }
   virtual std::vector<std::size_t> forms_on(std::size_t /*form_of_basis*/) const { return {}; }
 
-  // Outputs of the same call that a gradient takes as the call made them: "output.1".
+  // Outputs of the same call that a gradient takes as the call made them: "output.1". They are in the chain of bases.
   virtual std::vector<std::string> given_outputs() const { return {}; }
 
   // The elements that belong to one unit.

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/orders/channel_norm.hpp"
 #include "matrix/orders/lane_sum.hpp"
 #include "matrix/orders/rounding.hpp"
 
@@ -54,18 +55,13 @@ struct GroupWeightForm {
   friend bool operator==(const GroupWeightForm&, const GroupWeightForm&) = default;
 };
 
-struct GroupMoments {
-  float mean = 0;
-  float inverse_sigma = 0;
-};
-
 // One group of one image: `channels` times as many pixels.
 struct NormGroup {
   std::span<const float> x;
   std::span<const float> dy;
   std::span<const float> weight;  // of its channels; empty: 1
   std::size_t channels = 1;
-  GroupMoments moments;
+  ChannelMoments moments;
 };
 
 // From the sums over the whole group.
@@ -76,7 +72,7 @@ void group_input_gradient(const NormGroup& group, const GroupInputForm& form, st
 struct NormChannel {
   std::span<const float> x;
   std::span<const float> dy;
-  GroupMoments moments;
+  ChannelMoments moments;
 };
 
 // The gradient of a channel's weight, over all images.

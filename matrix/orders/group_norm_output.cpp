@@ -63,13 +63,6 @@ class GroupOutput : public OutputOnMoments {
                  static_cast<std::size_t>(places_.channels_of_group()));
   }
 
-  GroupMoments moments_at(const Tensors& tensors, std::int64_t row) const {
-    const auto value = [&](int tensor) {
-      return tensors[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(row)];
-    };
-    return {value(given().mean), value(given().inverse_sigma)};
-  }
-
  private:
   GroupPlaces places_;
 };
@@ -79,10 +72,6 @@ class NormalisedGroups : public GroupOutput {
   NormalisedGroups(const NormRows& rows, const GroupPlaces& places)
       : GroupOutput(rows, places, {}, scale_forms_of(is_scaled(places)).size()) {}
 
-  std::int64_t elements() const override { return places().elements(); }
-  std::int64_t terms() const override { return rows().width; }
-  std::int64_t units() const override { return rows().rows; }
-
   void compute(std::size_t form, const Tensors& tensors, std::int64_t unit, std::vector<Value>& made) const override {
     const std::span<const float> x = rows().row_of(tensors, rows().x, unit);
     const RowMoments of_row = row_moments(x, moments_form(form));
@@ -91,13 +80,14 @@ class NormalisedGroups : public GroupOutput {
     const std::span<const float> bias = of_channels(places().bias, tensors, unit);
     const bool scaled = is_scaled(places());
     const ChannelScaleForm& as = scale_forms_of(scaled)[own_form(form)];
+    std::vector<float> y(x.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
       const std::size_t channel = i / static_cast<std::size_t>(places().pixels);
-      const float y = scaled ? channel_scaled(x[i], moments, weight.empty() ? 1 : weight[channel],
-                                              bias.empty() ? 0 : bias[channel], as)
-                             : (x[i] - moments.mean) * moments.inverse_sigma;
-      made.push_back({unit * rows().width + static_cast<std::int64_t>(i), y});
+      y[i] = scaled ? channel_scaled(x[i], moments, weight.empty() ? 1 : weight[channel],
+                                     bias.empty() ? 0 : bias[channel], as)
+                    : (x[i] - moments.mean) * moments.inverse_sigma;
     }
+    add_row(unit, y, made);
   }
 
  protected:
@@ -117,19 +107,13 @@ class GroupInputGradient : public GroupOutput {
   GroupInputGradient(const NormRows& rows, const GroupPlaces& places, const GivenMoments& given)
       : GroupOutput(rows, places, given, group_input_forms().size()) {}
 
-  std::int64_t elements() const override { return places().elements(); }
-  std::int64_t terms() const override { return rows().width; }
-  std::int64_t units() const override { return rows().rows; }
-
   void compute(std::size_t form, const Tensors& tensors, std::int64_t unit, std::vector<Value>& made) const override {
     const NormGroup group{rows().row_of(tensors, rows().x, unit), rows().row_of(tensors, places().dy, unit),
                           of_channels(places().weight, tensors, unit),
-                          static_cast<std::size_t>(places().channels_of_group()), moments_at(tensors, unit)};
+                          static_cast<std::size_t>(places().channels_of_group()), given_moments(tensors, unit)};
     std::vector<float> dx(group.x.size());
     group_input_gradient(group, group_input_forms()[own_form(form)], dx);
-    for (std::size_t i = 0; i < dx.size(); ++i) {
-      made.push_back({unit * rows().width + static_cast<std::int64_t>(i), dx[i]});
-    }
+    add_row(unit, dx, made);
   }
 
  protected:
@@ -155,7 +139,7 @@ class GroupWeightGradient : public GroupOutput {
         return std::span(tensors[static_cast<std::size_t>(tensor)]).subspan(first, pixels);
       };
       const std::int64_t row = image * places().groups + unit / places().channels_of_group();
-      images.push_back({pixels_of(rows().x), pixels_of(places().dy), moments_at(tensors, row)});
+      images.push_back({pixels_of(rows().x), pixels_of(places().dy), given_moments(tensors, row)});
     }
     made.push_back({unit, group_weight_gradient(images, group_weight_forms()[own_form(form)])});
   }

@@ -20,7 +20,7 @@ constexpr std::size_t kChannels = 19;
 
 struct DrawnGroup {
   std::vector<float> x, dy, weight;
-  GroupMoments moments;
+  ChannelMoments moments;
 
   NormGroup group() const { return {x, dy, weight, kChannels, moments}; }
 };
@@ -288,9 +288,8 @@ TEST_CASE("a group norm that is made in another way says so", "[norm]") {
   CHECK(why_none(kBackward, "output.3") == kWhy);
   CHECK(why_none("native_group_norm_backward(f32[2, 6, 4], f32[2, 6, 4], f32[2, 2], f32[2, 3], f32[6], 2, 6, 4, 3, "
                  "[true, true, true])") == kWhy);
-  CHECK_FALSE(
-      forms_of(std::string(kBackward).substr(0, std::string(kBackward).rfind('[')) + "[false, true, true])", "output.0")
-          ->elements() == 48);
+  const std::string masked = std::string(kBackward).substr(0, std::string(kBackward).rfind('['));
+  CHECK(forms_of(masked + "[false, true, true])", "output.0")->elements() == 6);  // the gradient of the weight
 }
 
 }  // namespace

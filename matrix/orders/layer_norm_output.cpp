@@ -19,10 +19,6 @@ class NormalisedRows : public OutputOnMoments {
   NormalisedRows(const NormRows& rows, std::optional<int> weight, std::optional<int> bias)
       : OutputOnMoments(rows, {}, scale_forms().size()), weight_(weight), bias_(bias) {}
 
-  std::int64_t elements() const override { return rows().elements(); }
-  std::int64_t terms() const override { return rows().width; }
-  std::int64_t units() const override { return rows().rows; }
-
   void compute(std::size_t form, const Tensors& tensors, std::int64_t unit, std::vector<Value>& made) const override {
     const std::span<const float> x = rows().row_of(tensors, rows().x, unit);
     const RowMoments moments = row_moments(x, moments_form(form));
@@ -78,9 +74,7 @@ class RowGradient : public OutputOnMoments {
     }
     std::vector<float> dx(static_cast<std::size_t>(rows().width));
     input_gradient(row_of(tensors, unit), input_gradient_forms()[own_form(form)], dx);
-    for (std::size_t i = 0; i < dx.size(); ++i) {
-      made.push_back({unit * rows().width + static_cast<std::int64_t>(i), dx[i]});
-    }
+    add_row(unit, dx, made);
   }
 
  protected:
@@ -93,11 +87,9 @@ class RowGradient : public OutputOnMoments {
 
  private:
   NormRow row_of(const Tensors& tensors, std::int64_t row) const {
-    const auto value = [&](int tensor) {
-      return tensors[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(row)];
-    };
+    const ChannelMoments moments = given_moments(tensors, row);
     return {rows().row_of(tensors, rows().x, row), rows().row_of(tensors, operands_.dy, row),
-            tensors[static_cast<std::size_t>(operands_.weight)], value(given().mean), value(given().inverse_sigma)};
+            tensors[static_cast<std::size_t>(operands_.weight)], moments.mean, moments.inverse_sigma};
   }
 
   GradientOperands operands_;

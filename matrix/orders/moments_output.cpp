@@ -102,6 +102,19 @@ std::vector<std::size_t> OutputOnMoments::forms_on(std::size_t form_of_basis) co
   return forms_from(form_of_basis * own_forms_, own_forms_);
 }
 
+ChannelMoments OutputOnMoments::given_moments(const Tensors& tensors, std::int64_t row) const {
+  const auto value = [&](int tensor) {
+    return tensors[static_cast<std::size_t>(tensor)][static_cast<std::size_t>(row)];
+  };
+  return {value(given_->mean), value(given_->inverse_sigma)};
+}
+
+void OutputOnMoments::add_row(std::int64_t row, std::span<const float> values, std::vector<Value>& made) const {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    made.push_back({row * rows_.width + static_cast<std::int64_t>(i), values[i]});
+  }
+}
+
 std::vector<std::string> OutputOnMoments::given_outputs() const {
   if (!given_ || given_->are_operands) return {};
   return {kMeanOutput, kInverseSigmaOutput};

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/orders/channel_norm.hpp"
 #include "matrix/orders/formed_output.hpp"
 #include "matrix/orders/row_moments.hpp"
 
@@ -59,6 +60,11 @@ class OutputOnMoments : public FormedOutput {
   // Without `given` the output computes the moments by itself, as a normalised row does.
   OutputOnMoments(const NormRows& rows, const std::optional<GivenMoments>& given, std::size_t own_forms);
 
+  // An element for each of x, row by row, unless an output says otherwise.
+  std::int64_t elements() const override { return rows_.elements(); }
+  std::int64_t terms() const override { return rows_.width; }
+  std::int64_t units() const override { return rows_.rows; }
+
   std::size_t forms() const final;
   std::string text(std::size_t form) const override;
   std::string shape(std::size_t form) const override;
@@ -71,7 +77,8 @@ class OutputOnMoments : public FormedOutput {
 
  protected:
   const NormRows& rows() const { return rows_; }
-  const GivenMoments& given() const { return *given_; }
+  ChannelMoments given_moments(const Tensors& tensors, std::int64_t row) const;
+  void add_row(std::int64_t row, std::span<const float> values, std::vector<Value>& made) const;
   std::size_t own_form(std::size_t form) const { return form % own_forms_; }
   const MomentsForm& moments_form(std::size_t form) const;
 

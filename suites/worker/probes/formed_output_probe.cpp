@@ -166,7 +166,7 @@ class OrderOfFormed {
     time_.check();
     round.made[output_] = values_of(call_.run_on(tensors_, output_));
     for (const std::string& name : names_of_basis_) round.made[name] = values_of(call_.run_on(of_call(tensors_), name));
-    add_given_outputs(tensors_, round.values);
+    for (const std::string& name : formed_.given_outputs()) round.values.push_back(round.made.at(name));
     return round;
   }
 
