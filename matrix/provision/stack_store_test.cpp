@@ -17,6 +17,12 @@ constexpr const char* kWheelFile = "torch-9.9.9-cp312-cp312-manylinux_2_28_x86_6
 const ProgressSink kNoProgress;
 constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 100'000'000};
 
+// The parts have nothing to compile: the program is one source.
+const std::string kWorkerProject =
+    "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
+    "add_executable(reprobench-worker main.cpp)\n"
+    "foreach(part worker_documents worker_plain worker_torch)\n  add_custom_target(${part})\nendforeach()\n";
+
 // A complete stack in miniature: an index with one small wheel, its stack file and lock, and sources of a worker that
 // prints a fixed description.
 class SmallStack {
@@ -38,10 +44,9 @@ class SmallStack {
     spec_.lock_path = (folder_.path / "stacks/small.lock").string();
     spec_.cpu_wheels = {"torch"};
     write_file(source_root() / "suites/worker/CMakeLists.txt",
-               "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
-               "add_executable(reprobench-worker main.cpp)\n"
-               "list(TRANSFORM REPROBENCH_TORCH_LIBRARY_DIRS PREPEND -Wl,-rpath,)\n"
-               "target_link_options(reprobench-worker PRIVATE ${REPROBENCH_TORCH_LIBRARY_DIRS})\n");
+               kWorkerProject +
+                   "list(TRANSFORM REPROBENCH_TORCH_LIBRARY_DIRS PREPEND -Wl,-rpath,)\n"
+                   "target_link_options(reprobench-worker PRIVATE ${REPROBENCH_TORCH_LIBRARY_DIRS})\n");
     Capability capability;
     capability.torch_version = "9.9.9";
     write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
@@ -456,12 +461,8 @@ TEST_CASE("no end of an installation leaves a program of its build running", "[p
   const SmallStack small;
   const std::string endless = fmt::format("9{}", getpid());  // seconds, and how the test knows its process again
   write_file(small.source_root() / "suites/worker/CMakeLists.txt",
-             "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
-             "add_executable(reprobench-worker main.cpp)\n"
-             "add_custom_target(endless COMMAND sleep " +
-                 endless +
-                 ")\n"
-                 "add_dependencies(reprobench-worker endless)\n");
+             fmt::format("{}add_custom_target(endless COMMAND sleep {})\nadd_dependencies(reprobench-worker endless)\n",
+                         kWorkerProject, endless));
   for (const int signal_number : {SIGINT, SIGTERM, SIGKILL}) {
     const pid_t child = fork();
     REQUIRE(child >= 0);

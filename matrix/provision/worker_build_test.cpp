@@ -4,7 +4,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <sstream>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -94,7 +98,7 @@ class ScriptedCmake {
     make_tool(
         "cmake",
         fmt::format(
-            "for word in \"$@\"; do echo \"$word\"; done >{0}/called$1\n"
+            "for word in \"$@\"; do echo \"$word\"; done >>{0}/called$1\n"
             "i=1; while [ $i -le 25 ]; do echo \"[$i/25] step $i\"; i=$((i+1)); done; printf 'not whole'\n"
             "[ \"$1\" = '{1}' ] && exit 7\n"
             "[ \"$1\" = --build ] && {2} && {{ /bin/mkdir -p \"$2/bin\"; : >\"$2/bin/reprobench-worker\"; }}\nexit 0\n",
@@ -155,19 +159,42 @@ TEST_CASE("a worker is configured for its stack's folders and compiler, and buil
             "/build/bin\n"
             "-DREPROBENCH_TORCH_INCLUDE_DIRS=/i1;/i2\n-DREPROBENCH_TORCH_LIBRARY_DIRS=/l1;/l2\n"
             "-DREPROBENCH_CXX11_ABI=0\n-DREPROBENCH_WITH_CUDA=OFF\n");
+  // Nothing of a stack first, unless another build is at that.
   const std::string built = cmake.text_of("called--build");
-  CHECK_THAT(built, Catch::Matchers::StartsWith("--build\n" + cmake.at() +
-                                                "/build\n--target\nreprobench-worker\n--parallel\n"));
-  const int jobs = std::stoi(built.substr(built.find("--parallel\n") + 11));
-  CHECK(jobs >= 1);
-  CHECK(jobs <= static_cast<int>(std::thread::hardware_concurrency()));
-  REQUIRE(cmake.reports.size() == 51);  // a line that is not whole takes the next one along
+  const std::string jobs = built.substr(built.rfind('\n', built.size() - 2) + 1);
+  const std::string folder = "--build\n" + cmake.at() + "/build\n--target\n";
+  CHECK(built == folder + "worker_documents\nworker_plain\n--parallel\n" + jobs + folder +
+                     "reprobench-worker\n--parallel\n" + jobs);
+  CHECK(std::stoi(jobs) >= 1);
+  CHECK(std::stoi(jobs) <= static_cast<int>(std::thread::hardware_concurrency()));
+  REQUIRE(cmake.reports.size() == 75);  // a line that is not whole takes the next one along
   CHECK(cmake.reports[0] == "configure worker -1.00");
   CHECK(cmake.reports[1] == "configure worker 0.04");
   CHECK(cmake.reports[26] == "build worker -1.00");
-  CHECK(cmake.reports[50] == "build worker 1.00");
+  CHECK(cmake.reports[50] == "build worker 0.50");
+  CHECK(cmake.reports[51] == "build worker 0.54");
+  CHECK(cmake.reports[74] == "build worker 1.00");
   CHECK_THAT(cmake.text_of("logs/log"),
              Catch::Matchers::StartsWith("[1/25] step 1\n") && ContainsSubstring("not whole[1/25]"));
+}
+
+TEST_CASE("of two builds at a time, one leaves what both share to the end", "[provision]") {
+  ScriptedCmake cmake;
+  WorkerBuild other = cmake.build;
+  other.build_folder = cmake.at() + "/other";
+  other.log_file = cmake.at() + "/logs/other";
+  bool is_begun = false;
+  build_worker(cmake.build, [&](const std::string& phase, double fraction) {
+    if (phase != "build worker" || fraction < 0 || std::exchange(is_begun, true)) return;
+    std::async(std::launch::async, [&] { build_worker(other, [](const std::string&, double) {}); }).get();
+  });
+  std::istringstream words(cmake.text_of("called--build"));
+  std::vector<std::string> targets;
+  for (std::string word; words >> word;) {
+    if (word.starts_with("reprobench") || word.starts_with("worker_")) targets.push_back(word);
+  }
+  CHECK(targets == std::vector<std::string>{"worker_documents", "worker_plain", "worker_torch", "reprobench-worker",
+                                            "reprobench-worker"});
 }
 
 TEST_CASE("Ninja builds a worker where it is there, and CUDA is part of it where the stack has it", "[provision]") {
