@@ -25,6 +25,7 @@ extern const FormedFamily kSoftmaxFamily;
 extern const FormedFamily kChannelNormFamily;
 extern const FormedFamily kLayerNormFamily;
 extern const FormedFamily kGroupNormFamily;
+extern const FormedFamily kAttentionFamily;
 
 // The family of an operator; null: its outputs have no forms.
 const FormedFamily* formed_family(std::string_view operator_name);

@@ -7,8 +7,8 @@
 namespace reprobench {
 namespace {
 
-constexpr const FormedFamily* kFamilies[] = {&kSoftmaxFamily, &kChannelNormFamily, &kLayerNormFamily,
-                                             &kGroupNormFamily};
+constexpr const FormedFamily* kFamilies[] = {&kSoftmaxFamily, &kChannelNormFamily, &kLayerNormFamily, &kGroupNormFamily,
+                                             &kAttentionFamily};
 
 }  // namespace
 

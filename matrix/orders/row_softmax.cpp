@@ -1,46 +1,8 @@
 #include "matrix/orders/row_softmax.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#if defined(__GLIBC__)
-#include <gnu/libc-version.h>
-#endif
-
-#include "matrix/orders/vector_functions.hpp"
 
 namespace reprobench {
-namespace {
-
-// Another release of the C library may round otherwise.
-std::string c_library_name() {
-#if defined(__GLIBC__)
-  return std::string("libm-") + gnu_get_libc_version();
-#else
-  return "libm-0";
-#endif
-}
-
-std::string name_of(Functions functions) {
-  if (functions == Functions::c_library) return c_library_name();
-  return functions == Functions::sleef ? "sleef" : "short";
-}
-
-float exponential(Functions functions, float x) {
-  if (functions == Functions::c_library) return std::exp(x);
-  return functions == Functions::sleef ? sleef_exp(x) : short_exp(x);
-}
-
-float logarithm(Functions functions, float x) { return functions == Functions::c_library ? std::log(x) : sleef_log(x); }
-
-std::string described(Functions functions) {
-  if (functions == Functions::c_library) return "exponentials of " + c_library_name();
-  return functions == Functions::sleef ? "Sleef's exponentials" : "short exponentials";
-}
-
-constexpr Functions kFunctions[] = {Functions::sleef, Functions::short_series, Functions::c_library};
-
-}  // namespace
 
 float exponentials_of(std::span<const float> x, const SoftmaxForm& form, std::span<float> y) {
   const float largest = *std::max_element(x.begin(), x.end());
@@ -87,25 +49,25 @@ void softmax_gradient(std::span<const float> dy, std::span<const float> y, const
 std::string softmax_text(const SoftmaxForm& form) {
   const char* const end =
       form.is_log ? (form.is_late ? " together" : " apart") : (form.is_late ? " divided" : " times");
-  return std::string(form.is_log ? "log_softmax" : "softmax") + " exp=" + name_of(form.functions) + " " +
+  return std::string(form.is_log ? "log_softmax" : "softmax") + " exp=" + functions_text(form.functions) + " " +
          lane_text(form.lanes, false) + end;
 }
 
 std::string softmax_text(const SoftmaxGradientForm& form) {
   if (!form.is_log) return "dsoftmax " + lane_text(form.lanes, true);
-  return "dlog_softmax exp=" + name_of(form.functions) + " " + lane_text(form.lanes, false) +
+  return "dlog_softmax exp=" + functions_text(form.functions) + " " + lane_text(form.lanes, false) +
          " element=" + fused_letter(form.element_fused);
 }
 
 std::string softmax_shape(const SoftmaxForm& form) {
   const char* const end = form.is_log ? (form.is_late ? ", largest and logarithm taken away together" : "")
                                       : (form.is_late ? ", divided" : ", times 1 / sum");
-  return described(form.functions) + " in " + lane_shape(form.lanes, false) + end;
+  return functions_shape(form.functions) + " in " + lane_shape(form.lanes, false) + end;
 }
 
 std::string softmax_shape(const SoftmaxGradientForm& form) {
   if (!form.is_log) return "dy y in " + lane_shape(form.lanes, true);
-  return "dy in " + lane_shape(form.lanes, false) + ", " + described(form.functions) +
+  return "dy in " + lane_shape(form.lanes, false) + ", " + functions_shape(form.functions) +
          (form.element_fused ? ", fused" : ", not fused");
 }
 

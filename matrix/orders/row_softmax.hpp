@@ -15,12 +15,9 @@
 #include <vector>
 
 #include "matrix/orders/lane_sum.hpp"
+#include "matrix/orders/vector_functions.hpp"
 
 namespace reprobench {
-
-// Whose exponential and logarithm: Sleef's vector code, ATen's own short exponential with Sleef's logarithm, or those
-// of the C library, whose release is part of the name.
-enum class Functions { sleef, short_series, c_library };
 
 struct SoftmaxForm {
   bool is_log = false;

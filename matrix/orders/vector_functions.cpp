@@ -6,6 +6,10 @@
 #include <cmath>
 #include <cstdint>
 
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
+
 namespace reprobench {
 namespace {
 
@@ -46,6 +50,15 @@ Pair quotient(Pair n, Pair d) {
   const float lost = std::fma(inverse, n.high, -high);
   const float error = std::fma(-d.low, inverse, std::fma(-d.high, inverse, 1.0F));
   return {high, std::fma(high, error, std::fma(n.low, inverse, lost))};
+}
+
+// Another release of the C library may round otherwise.
+std::string c_library_name() {
+#if defined(__GLIBC__)
+  return std::string("libm-") + gnu_get_libc_version();
+#else
+  return "libm-0";
+#endif
 }
 
 }  // namespace
@@ -96,6 +109,23 @@ float short_exp(float x) {
   const float n = std::floor(std::fma(within, kLog2E, 0.5F));
   const float value = polynomial(kSeries, std::fma(-n, kLn2, within));
   return x < kLeast ? 0 : value * power_of_two(static_cast<int>(n) - 1) * 2.0F;
+}
+
+float exponential(Functions functions, float x) {
+  if (functions == Functions::c_library) return std::exp(x);
+  return functions == Functions::sleef ? sleef_exp(x) : short_exp(x);
+}
+
+float logarithm(Functions functions, float x) { return functions == Functions::c_library ? std::log(x) : sleef_log(x); }
+
+std::string functions_text(Functions functions) {
+  if (functions == Functions::c_library) return c_library_name();
+  return functions == Functions::sleef ? "sleef" : "short";
+}
+
+std::string functions_shape(Functions functions) {
+  if (functions == Functions::c_library) return "exponentials of " + c_library_name();
+  return functions == Functions::sleef ? "Sleef's exponentials" : "short exponentials";
 }
 
 }  // namespace reprobench

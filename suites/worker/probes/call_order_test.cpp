@@ -21,6 +21,7 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/orders/summation_tree.hpp"
+#include "suites/worker/probes/call_order_fixture.hpp"
 #include "suites/worker/probes/call_order_probe.hpp"
 #include "suites/worker/probes/captured_call_order.hpp"
 #include "suites/worker/probes/order_operands.hpp"
@@ -32,6 +33,8 @@
 namespace reprobench {
 namespace call_order_test {
 namespace {
+
+using test::is_known;
 
 const c10::Device kCpu(at::kCPU);
 
@@ -54,26 +57,6 @@ CallOrder order_for(const std::string& text, const std::string& output = "output
   const at::Tensor first = recorded(single, "output.0");
   const auto tensors = single.drawn_tensors(output == "output.0" ? nullptr : &first);
   return order_of_call(single, layout_for(call, output), output, {tensors, recorded(single, output)}, 1, limits);
-}
-
-void is_known(const std::string& call, const std::string& output, std::int64_t terms, std::int64_t elements) {
-  CAPTURE(call, output);
-  const CallOrder order = order_for(call, output);
-  CAPTURE(order.problem);
-  REQUIRE(order.is_known());
-  CHECK(order.elements == elements);
-  CHECK(order.replayed == elements);
-  CHECK(order.not_replayed == 0);
-  std::int64_t of_classes = 0;
-  std::int64_t checked = 0;
-  for (const OrderClass& one : order.classes) {
-    CHECK(one.terms == terms);
-    CHECK(is_canonical_order(one.order, terms));
-    of_classes += one.elements;
-    checked += one.checked;
-  }
-  CHECK(of_classes == elements);
-  CHECK(checked >= 1000);
 }
 
 TEST_CASE("sums and products give the bits that their order gives, on 1000 random inputs", "[probe]") {
@@ -504,4 +487,25 @@ TEST_CASE("the preset `orders` tells of every output its order or why it has non
 
 }  // namespace
 }  // namespace call_order_test
+
+void test::is_known(const std::string& call, const std::string& output, std::int64_t terms, std::int64_t elements) {
+  CAPTURE(call, output);
+  const CallOrder order = call_order_test::order_for(call, output);
+  CAPTURE(order.problem);
+  REQUIRE(order.is_known());
+  CHECK(order.elements == elements);
+  CHECK(order.replayed == elements);
+  CHECK(order.not_replayed == 0);
+  std::int64_t of_classes = 0;
+  std::int64_t checked = 0;
+  for (const OrderClass& one : order.classes) {
+    CHECK(one.terms == terms);
+    CHECK(is_canonical_order(one.order, terms));
+    of_classes += one.elements;
+    checked += one.checked;
+  }
+  CHECK(of_classes == elements);
+  CHECK(checked >= 1000);
+}
+
 }  // namespace reprobench

@@ -1,0 +1,331 @@
+#include "matrix/orders/head_attention.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "matrix/orders/changed_sums_fixture.hpp"
+#include "matrix/orders/formed_output_fixture.hpp"
+
+namespace reprobench {
+namespace head_attention_test {
+namespace {
+
+using namespace test;
+
+constexpr const char* kForward = "_scaled_dot_product_flash_attention_for_cpu";
+
+// One sample of `heads` heads.
+struct Sizes {
+  std::int64_t heads, queries, keys, width;
+
+  std::string tensor(std::int64_t rows) const { return fmt_tensor({1, heads, rows, width}); }
+  std::string forward(bool is_causal) const {
+    return std::string(kForward) + "(" + tensor(queries) + ", " + tensor(keys) + ", " + tensor(keys) + ", 0.0, " +
+           (is_causal ? "true)" : "false)");
+  }
+  std::string backward(bool is_causal) const {
+    return std::string(kForward) + "_backward(" + tensor(queries) + ", " + tensor(queries) + ", " + tensor(keys) +
+           ", " + tensor(keys) + ", " + tensor(queries) + ", " + fmt_tensor({1, heads, queries}) + ", 0.0, " +
+           (is_causal ? "true)" : "false)");
+  }
+
+ private:
+  static std::string fmt_tensor(const std::vector<std::int64_t>& shape) {
+    std::string text = "f32[";
+    for (const std::int64_t size : shape) text += (text.back() == '[' ? "" : ", ") + std::to_string(size);
+    return text + "]";
+  }
+};
+
+// By the definition, in fp64.
+struct Exact {
+  std::vector<double> y, log_sums, dq, dk, dv;
+
+  Exact(const Sizes& at, bool is_causal, const std::vector<float>& q, const std::vector<float>& k,
+        const std::vector<float>& v, const std::vector<float>& dy)
+      : y(q.size()),
+        log_sums(static_cast<std::size_t>(at.heads * at.queries)),
+        dq(q.size()),
+        dk(k.size()),
+        dv(v.size()) {
+    const double scale = 1 / std::sqrt(static_cast<double>(at.width));
+    const auto size = static_cast<std::size_t>(at.width);
+    for (std::int64_t row = 0; row < at.heads * at.queries; ++row) {
+      const std::size_t of_q = static_cast<std::size_t>(row) * size;
+      const auto of_key = [&](std::int64_t key) {
+        return static_cast<std::size_t>((row / at.queries * at.keys + key) * at.width);
+      };
+      const auto dot = [&](const auto& a, std::size_t from, const auto& b, std::size_t to) {
+        double sum = 0;
+        for (std::size_t i = 0; i < size; ++i) sum += static_cast<double>(a[from + i]) * b[to + i];
+        return sum;
+      };
+      const std::int64_t seen = is_causal ? std::min(at.keys, row % at.queries + 1) : at.keys;
+      std::vector<double> weights;
+      double sum = 0;
+      for (std::int64_t key = 0; key < seen; ++key) {
+        weights.push_back(std::exp(scale * dot(q, of_q, k, of_key(key))));
+        sum += weights.back();
+      }
+      log_sums[static_cast<std::size_t>(row)] = std::log(sum);
+      for (std::int64_t key = 0; key < seen; ++key) {
+        weights[static_cast<std::size_t>(key)] /= sum;
+        for (std::size_t i = 0; i < size; ++i)
+          y[of_q + i] += weights[static_cast<std::size_t>(key)] * v[of_key(key) + i];
+      }
+      const double dy_y = dot(dy, of_q, y, of_q);
+      for (std::int64_t key = 0; key < seen; ++key) {
+        const double weight = weights[static_cast<std::size_t>(key)];
+        const double of_score = scale * weight * (dot(dy, of_q, v, of_key(key)) - dy_y);
+        for (std::size_t i = 0; i < size; ++i) {
+          dq[of_q + i] += of_score * k[of_key(key) + i];
+          dk[of_key(key) + i] += of_score * q[of_q + i];
+          dv[of_key(key) + i] += weight * dy[of_q + i];
+        }
+      }
+    }
+  }
+};
+
+void every_form_is_near(const FormedOutput& output, const FormedOutput::Tensors& tensors,
+                        const std::vector<double>& exact, std::size_t step) {
+  REQUIRE(static_cast<std::size_t>(output.elements()) == exact.size());
+  for (std::size_t form = 0; form < output.forms(); form += step) {
+    CAPTURE(output.text(form));
+    const std::vector<float> made = made_by(output, form, tensors);
+    double farthest = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) farthest = std::max(farthest, std::abs(made[i] - exact[i]));
+    CHECK(farthest < 2e-5);
+  }
+}
+
+std::vector<float> as_floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+
+TEST_CASE("an attention and its gradients are those of their definition, in every form", "[formed]") {
+  // One block of queries and keys; several blocks of each, with a rest.
+  const auto [at, step] = GENERATE(table<Sizes, std::size_t>({{{2, 20, 21, 8}, 1}, {{1, 70, 530, 4}, 37}}));
+  const bool is_causal = GENERATE(false, true);
+  CAPTURE(at.queries, at.keys, is_causal);
+  const auto y = forms_of(at.forward(is_causal));
+  auto tensors = drawn(at.forward(is_causal), *y, 0, at.heads * at.queries * at.width);
+  const Exact exact(at, is_causal, tensors[0], tensors[1], tensors[2], tensors[3]);
+  every_form_is_near(*y, tensors, exact.y, step);
+  every_form_is_near(*forms_of(at.forward(is_causal), "output.1"), tensors, exact.log_sums, step);
+
+  const FormedOutput::Tensors given = {tensors[3], tensors[0],         tensors[1],
+                                       tensors[2], as_floats(exact.y), as_floats(exact.log_sums)};
+  every_form_is_near(*forms_of(at.backward(is_causal), "output.0"), given, exact.dq, 7 * step);
+  every_form_is_near(*forms_of(at.backward(is_causal), "output.1"), given, exact.dk, 7 * step);
+  every_form_is_near(*forms_of(at.backward(is_causal), "output.2"), given, exact.dv, step);
+
+  // The gradient of a forward call takes the outputs of that call, whatever form has made them.
+  tensors.push_back(given[4]);
+  tensors.push_back(given[5]);
+  const auto dq = forms_of(at.forward(is_causal), "gradient.0");
+  CHECK(dq->given_outputs() == std::vector<std::string>{"output.0", "output.1"});
+  every_form_is_near(*dq, tensors, exact.dq, dq->forms() / 7);
+}
+
+TEST_CASE("a text of an attention's form is read again, and no other", "[formed]") {
+  const Sizes at{1, 200, 600, 4};
+  for (const auto& [call, output, step] : {std::tuple(at.forward(true), "output.0", 1),
+                                           {at.forward(true), "output.1", 1},
+                                           {at.forward(true), "gradient.1", 9973},
+                                           {at.forward(true), "gradient.2", 977},
+                                           {at.backward(true), "output.0", 11},
+                                           {at.backward(true), "output.2", 1}}) {
+    const auto forms = forms_of(call, output);
+    std::set<std::string> texts;
+    std::size_t asked = 0;
+    for (std::size_t form = 0; form < forms->forms(); form += static_cast<std::size_t>(step)) {
+      CAPTURE(forms->text(form));
+      ++asked;
+      texts.insert(forms->text(form));
+      CHECK(is_canonical_order(forms->text(form), forms->terms()));
+      CHECK_FALSE(forms->shape(form).empty());
+    }
+    CHECK(texts.size() == asked);
+  }
+  const std::string weights = "attention scores=f0 edges=1 scale=after exp=libm-2.99 lanes=16 rest=fp64 blocks=f";
+  CHECK(is_form(weights));
+  CHECK(is_form(weights + "; values=256 edges=1 times"));
+  for (const char* text :
+       {"attention scores=f0 edges=1 scale=after exp=short lanes=16 rest=fp64", "values=256 edges=1 times",
+        "attention scores=f00 edges=1 scale=after exp=short lanes=16 rest=fp64 blocks=f",
+        "attention scores=f0 edges=1 scale=after exp=libm- lanes=16 rest=fp64 blocks=f",
+        "dattention scores=f0 edges=1 scale=after exp=sleef lanes=16 sums=rr products=0 edges=1",
+        "attention scores=f0 edges=1 scale=after exp=short lanes=16 rest=fp64 blocks=f; values=256 edges=1 times; "}) {
+    CAPTURE(text);
+    CHECK_FALSE(is_form(text));
+  }
+}
+
+TEST_CASE("what people read of an attention's form names products, exponentials and what is divided", "[formed]") {
+  const WeightsForm weights = {
+      {{0, false}, true, false}, Functions::short_series, {16, false, false, false}, true, true};
+  CHECK(attention_shape(weights) ==
+        "scores in one chain, fused, then scaled; short exponentials in 16 lanes, the rest in fp64");
+  CHECK(
+      attention_shape(WeightsForm{{{96, true}, false, true}, Functions::sleef, {8, true, false, false}, false, true}) ==
+      "scores in pieces of 96 and two strands at edges, not fused, of scaled keys; Sleef's exponentials in 8 lanes in "
+      "turn");
+  CHECK(values_shape({weights, {256, false}, false}) == "values in pieces of 256, times 1 / sum");
+  CHECK(values_shape({weights, {0, true}, true}) ==
+        "values in one chain and two strands at edges of weights that are divided by their sum");
+  AttentionGradientForm gradient = {{{0, false}, true, false}, Functions::sleef, {16, false, false, false}, {}, {}};
+  CHECK(attention_shape(gradient, AttentionInput::value) ==
+        "gradient by Sleef's exponentials of scores in one chain, fused, then scaled; products in one chain");
+  const std::string of_key =
+      "gradient by Sleef's exponentials of scores in one chain, fused, then scaled; dy y in 16 lanes, not fused";
+  CHECK(attention_shape(gradient, AttentionInput::key) == of_key + "; products in one chain, then scaled");
+  gradient.scale = GradientScale::fused;
+  CHECK(attention_shape(gradient, AttentionInput::key) ==
+        of_key + "; products in one chain, then scaled and added, fused");
+  gradient.scale = GradientScale::factors;
+  CHECK(attention_shape(gradient, AttentionInput::key) == of_key + "; products in one chain of scaled factors");
+}
+
+// The form of 2.9.0 under AVX-512 is told apart from all others by random inputs. With two blocks of queries or keys a
+// scaled product that is added fused shows, too.
+TEST_CASE("another form of an attention gives other bits", "[formed]") {
+  const std::string scores = "scores=f0 edges=1 scale=after ";
+  const std::string gradient = "dattention " + scores + "exp=sleef lanes=16 sums=rr gradient=after products=";
+  struct Case {
+    std::string call, output, text;
+  };
+  const Sizes few{2, 40, 41, 40};
+  const Sizes many{1, 3, 600, 40};
+  for (const Case& one :
+       {Case{few.forward(false), "output.0",
+             "attention " + scores + "exp=short lanes=16 rest=fp64 blocks=f; values=0 edges=1 times"},
+        Case{many.forward(false), "output.0",
+             "attention " + scores + "exp=short lanes=16 rest=fp64 blocks=f; values=256 edges=1 times"},
+        Case{many.backward(false), "output.0", gradient + "256 edges=1"},
+        Case{few.backward(false), "output.1", gradient + "0 edges=1"},
+        Case{few.backward(false), "output.2", "dattention " + scores + "exp=sleef products=0 edges=1"}}) {
+    const auto forms = forms_of(one.call, one.output);
+    std::size_t is = 0;
+    while (is < forms->forms() && forms->text(is) != one.text) ++is;
+    CAPTURE(one.text);
+    REQUIRE(is < forms->forms());
+    std::vector<std::size_t> alive;
+    for (std::size_t form = 0; form < forms->forms(); ++form) alive.push_back(form);
+    for (std::int64_t round = 0; round < 24 && alive.size() > 1; ++round) {
+      const auto tensors = drawn(one.call, *forms, round);
+      const std::vector<float> expected = made_by(*forms, is, tensors);
+      std::erase_if(alive, [&](std::size_t form) {
+        for (std::int64_t unit = 0; unit < forms->units(); ++unit) {
+          std::vector<FormedOutput::Value> values;
+          forms->compute(form, tensors, unit, values);
+          for (const auto& [element, value] : values) {
+            if (value != expected[static_cast<std::size_t>(element)]) return true;
+          }
+        }
+        return false;
+      });
+    }
+    for (const std::size_t form : alive) CHECK(forms->text(form) == one.text);
+  }
+}
+
+SummationTree chain_tree(std::int32_t terms, const ChainForm& form) {
+  SummationTree tree;
+  const auto size = form.piece == 0 ? terms : static_cast<std::int32_t>(form.piece);
+  std::int32_t sum = -1;
+  for (std::int32_t first = 0; first < terms; first += size) {
+    const std::int32_t end = std::min(terms, first + size);
+    const auto chain = [&](std::int32_t begun, std::int32_t from, std::int32_t to, std::int32_t step) {
+      for (std::int32_t term = from; term < to; term += step)
+        begun = tree.add_sum(begun, tree.add_leaf(term, form.fused));
+      return begun;
+    };
+    std::int32_t piece = tree.add_leaf(first);
+    if (form.in_strands && end - first > 1) {
+      const std::int32_t pairs = first + (end - first) / 2 * 2;
+      piece = chain(piece, first + 2, pairs, 2);
+      piece = chain(tree.add_sum(piece, chain(tree.add_leaf(first + 1), first + 3, pairs, 2)), pairs, end, 1);
+    } else {
+      piece = chain(piece, first + 1, end, 1);
+    }
+    sum = sum < 0 ? piece : tree.add_sum(sum, piece);
+  }
+  return tree;
+}
+
+TEST_CASE("none of 7,000 changes of a sum over values is taken for a chain or for pieces of one", "[formed]") {
+  constexpr float kInverse = 1 / 3.7F;
+  std::vector<ChainForm> forms;
+  for (const std::size_t piece : {0U, 12U, 16U}) {
+    for (const bool fused : {true, false}) {
+      for (const bool in_strands : {false, true}) forms.push_back({piece, fused, in_strands});
+    }
+  }
+  const auto is_taken = [&](std::int32_t terms, std::uint64_t seed, auto&& sum_of_draw) {
+    std::vector<float> left(static_cast<std::size_t>(terms));
+    std::vector<float> right(left.size());
+    std::vector<ChainForm> alive = forms;
+    for (std::uint32_t round = 0; round < 1000 && !alive.empty(); ++round) {
+      draw(seed, round, left, right);
+      const float y = sum_of_draw(left, right) * kInverse;
+      std::erase_if(alive, [&](const ChainForm& form) {
+        return y != kInverse * chain_sum(
+                                   left.size(), form, [&](std::size_t i) { return left[i]; },
+                                   [&](std::size_t i) { return right[i]; });
+      });
+    }
+    return !alive.empty();
+  };
+  int made = 0;
+  int taken = 0;
+  for (std::uint64_t seed = 1; made < 7'000; ++seed) {
+    const auto terms = 24 + static_cast<std::int32_t>(seed % 24);
+    const SummationTree order = chain_tree(terms, forms[seed / 7 % forms.size()]);
+    const auto change = changed(order, kChanges[seed % std::size(kChanges)].change, seed);
+    if (!change) continue;
+    const bool is_another = std::ranges::any_of(
+        forms, [&](const ChainForm& form) { return order_text(chain_tree(terms, form)) == order_text(change->order); });
+    if (is_another && (change->change == Change::fused || change->change == Change::order)) continue;
+    ++made;
+    taken +=
+        is_taken(terms, seed, [&](const auto& left, const auto& right) { return change->sum(left, right); }) ? 1 : 0;
+  }
+  CHECK(taken == 0);
+  for (const ChainForm& form : forms) {
+    const SummationTree order = chain_tree(37, form);
+    CHECK(is_taken(37, 1, [&](const auto& left, const auto& right) { return sum_of(order, {left, right}); }));
+  }
+}
+
+TEST_CASE("what is no attention in fp32 without dropout and mask says so", "[formed]") {
+  const std::string one = "f32[1, 2, 8, 4]";
+  const auto of = [&](const std::string& q, const std::string& k, const std::string& v, const std::string& behind) {
+    return why_none(std::string(kForward) + "(" + q + ", " + k + ", " + v + behind + ")");
+  };
+  const std::string no = "it is called in a way that is not known to be an attention in fp32 without dropout and mask";
+  CHECK(of("bf16[1, 2, 8, 4]", one, one, ", 0.0, true") == no);
+  CHECK(of(one, one, "bf16[1, 2, 8, 4]", ", 0.0, true") == no);
+  CHECK(of(one, "f32[1, 1, 8, 4]", "f32[1, 1, 8, 4]", ", 0.0, true") == no);
+  CHECK(of(one, one, "f32[1, 2, 9, 4]", ", 0.0, true") == no);
+  CHECK(of("f32[2, 8, 4]", "f32[2, 8, 4]", "f32[2, 8, 4]", ", 0.0, true") == no);
+  CHECK(of("f32[1, 2, 0, 4]", "f32[1, 2, 0, 4]", "f32[1, 2, 0, 4]", ", 0.0, true") == no);
+  CHECK(of(one, one, one, ", 0.5, true") == no);
+  CHECK(of(one, one, one, ", 0.0, true, f32[8, 8]") == no);
+  CHECK(of(one, one, one, ", 0.0, true, scale=0.5") == no);
+  const Sizes at{1, 8, 8, 4};
+  const std::string other = at.backward(true);
+  CHECK(why_none(other.substr(0, other.find("f32[1, 1, 8]")) + "f32[1, 8], 0.0, true)") == no);
+  CHECK(why_none(at.forward(true), "output.2") == "nothing is added up in it, as far as is known");
+  CHECK(why_none(at.backward(true), "gradient.0") == "nothing is added up in it, as far as is known");
+}
+
+TEST_CASE("an attention takes the scale that it is given, else one by the square root of the width", "[formed]") {
+  const std::string one = "f32[1, 1, 2, 4]";
+  const std::string call = std::string(kForward) + "(" + one + ", " + one + ", " + one + ", 0.0, false";
+  const FormedOutput::Tensors tensors = {{2, 0, 0, 0, 0, 0, 0, 0}, {2, 0, 0, 0, 0, 0, 0, 0}, std::vector<float>(8)};
+  CHECK(made_by(*forms_of(call + ")", "output.1"), 0, tensors)[0] == Approx(std::log(std::exp(2.0) + 1)));
+  CHECK(made_by(*forms_of(call + ", none, 0.25)", "output.1"), 0, tensors)[0] == Approx(std::log(std::exp(1.0) + 1)));
+}
+
+}  // namespace
+}  // namespace head_attention_test
+}  // namespace reprobench

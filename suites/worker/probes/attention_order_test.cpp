@@ -1,0 +1,87 @@
+// In which order LibTorch's attention on a CPU adds up. Releases before 2.3 have the operator under another name.
+#include <cstdio>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/randn.h>
+
+#include "ci/catch.hpp"
+#include "suites/worker/probes/call_order_fixture.hpp"
+#include "suites/worker/probes/call_order_probe.hpp"
+#include "suites/worker/probes/captured_call_order.hpp"
+
+namespace reprobench {
+namespace attention_order_test {
+namespace {
+
+using namespace test;
+
+constexpr const char* kForward = "aten::_scaled_dot_product_flash_attention_for_cpu";
+constexpr const char* kBackward = "aten::_scaled_dot_product_flash_attention_for_cpu_backward";
+
+bool has_attention() { return c10::Dispatcher::singleton().findSchema({kForward, ""}).has_value(); }
+
+OperatorCall captured(const char* name, const std::vector<c10::IValue>& inputs) {
+  OperatorCall call;
+  call.name = name;
+  call.inputs = inputs;
+  call.outputs = inputs;
+  c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(call.outputs);
+  return call;
+}
+
+void every_output_is_given(const OperatorCall& call) {
+  const auto orders = orders_of_captured(call, call.inputs);
+  REQUIRE(orders.size() == call.outputs.size());
+  for (const auto& [output, order] : orders) {
+    CAPTURE(call.name, output, order.problem);
+    REQUIRE(order.is_known());
+    CHECK(order.replayed == call.outputs[output].toTensor().numel());
+    CHECK(order.not_replayed == 0);
+  }
+}
+
+TEST_CASE("an attention and its gradients are found among their forms", "[probe]") {
+  if (!has_attention()) return;
+  // Keys of no vector and of several with a rest; one block of queries, several, and a longer one.
+  for (const std::string sizes : {"2, 3, 64, 32", "1, 4, 76, 64"}) {
+    const std::string one = "f32[" + sizes + "]";
+    const std::string text = "_scaled_dot_product_flash_attention_for_cpu(" + one + ", " + one + ", " + one + ", 0.0, ";
+    std::int64_t heads = 0, queries = 0, width = 0, samples = 0;
+    REQUIRE(std::sscanf(sizes.c_str(), "%ld, %ld, %ld, %ld", &samples, &heads, &queries, &width) == 4);
+    const std::int64_t rows = samples * heads * queries;
+    for (const std::string causal : {"true)", "false)"}) {
+      is_known(text + causal, "output.0", 2 * queries * width, rows * width);
+      is_known(text + causal, "output.1", 2 * queries * width, rows);
+      for (const std::string output : {"gradient.0", "gradient.1", "gradient.2"}) {
+        is_known(text + causal, output, 3 * queries * width, rows * width);
+      }
+    }
+  }
+}
+
+TEST_CASE("an attention of a training and its backward pass are held against what they made", "[probe]") {
+  if (!has_attention()) return;
+  // As a model has them: heads stand behind the sequence in memory.
+  const auto heads = [] { return at::randn({2, 64, 3, 32}).transpose(1, 2); };
+  const at::Tensor q = heads();
+  const at::Tensor k = heads();
+  const at::Tensor v = heads();
+  const c10::IValue none;
+  const OperatorCall forward = captured(kForward, {q, k, v, 0.0, true, none, none});
+  every_output_is_given(forward);
+  OperatorCall backward =
+      captured(kBackward, {heads(), q, k, v, forward.outputs[0], forward.outputs[1], 0.0, true, none, none});
+  every_output_is_given(backward);
+
+  at::Tensor other = backward.outputs[1].toTensor().contiguous().clone();
+  static_cast<float*>(other.data_ptr())[77] *= 1 + 0x1p-21F;
+  backward.outputs[1] = other;
+  const CallOrder wrong = orders_of_captured(backward, backward.inputs)[1].second;
+  CHECK(wrong.first_not_replayed == 77);
+  CHECK(wrong.not_replayed == 1);
+}
+
+}  // namespace
+}  // namespace attention_order_test
+}  // namespace reprobench
