@@ -366,6 +366,7 @@ LockstepOptions lockstep_options(const CellRequest& measured, const LegitimateRa
   options.legitimate_ratios = legitimate.of_tensors;
   options.summed_terms = legitimate.summed_terms;
   options.is_learned = legitimate.is_learned;
+  options.is_drawn_apart = legitimate.is_drawn_apart;
   options.legitimate_ratio_from = legitimate.from;
   return options;
 }

@@ -122,6 +122,7 @@ struct LegitimateRatio {
   bool is_learned = false;                           // of these two orders: by a calibration
   std::map<std::string, double> of_tensors;          // where another was measured
   std::map<std::string, std::int64_t> summed_terms;  // where the two add up in other orders
+  bool is_drawn_apart = false;                       // see LockstepOptions
   std::string from;                // what measured it, or how the orders differ; empty: a constant of error_budget.hpp
   std::vector<std::string> notes;  // sentences for the answer
 };

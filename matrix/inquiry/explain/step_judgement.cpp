@@ -163,15 +163,23 @@ std::map<std::int64_t, std::string> flips_against(const std::filesystem::path& e
 
 }  // namespace
 
+bool has_proven_order(const Explanation& explanation) {
+  const auto is_another = [](const DifferenceSource& source) {
+    return source.budget && source.budget->order && source.budget->order->word == OrderWord::proven;
+  };
+  return is_another(explanation) || std::ranges::any_of(explanation.further_sources, is_another);
+}
+
 void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, std::int64_t state, Replays& replays,
                  Explanation& explanation) {
   if (setting_in<&Settings::precision>(sides.measured.request.knobs) == Precision::fp64) {
     explanation.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
     return;
   }
-  const LegitimateRatio legitimate =
+  LegitimateRatio legitimate =
       legitimate_ratio_of(sides.measured, sides.expected, sides.settings.bounds_store, operators_of(explanation));
   explanation.notes.insert(explanation.notes.end(), legitimate.notes.begin(), legitimate.notes.end());
+  legitimate.is_drawn_apart = has_proven_order(explanation);
   explanation.lockstep_state = state;
   const HeldSteps held = judge_from(sides, legitimate, states, state, replays);
   explanation.lockstep = held.judged;

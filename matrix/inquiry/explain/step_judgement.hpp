@@ -13,6 +13,10 @@ struct JudgedSides {
   const ExplainSettings& settings;
 };
 
+// Whether a call of the step is proven to add in another order on the two sides. Their fingerprints may be alike: a
+// release changed one operator. Then the errors of single batches are drawn apart.
+bool has_proven_order(const Explanation& explanation);
+
 // Judges from the state after step `state`, which is in the folder `states`, and from every other state that the
 // settings ask for. Adds its findings to the explanation. Throws ReplayFailed.
 void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, std::int64_t state, Replays& replays,

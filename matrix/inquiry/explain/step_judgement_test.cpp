@@ -38,6 +38,27 @@ TEST_CASE("many batches from one state beside fp64 tell rounding from a defect",
   }
 }
 
+TEST_CASE("sides draw their errors apart where a call that diverges is proven to add in another order",
+          "[explanation]") {
+  const auto source = [](OrderWord word) {
+    FurtherSource one;
+    one.budget = OperatorBudget{};
+    one.budget->order = OrderJudgement{word, ""};
+    return one;
+  };
+  Explanation explanation;
+  CHECK_FALSE(has_proven_order(explanation));
+  explanation.budget = OperatorBudget{};
+  CHECK_FALSE(has_proven_order(explanation));
+  explanation.further_sources = {source(OrderWord::unknown), source(OrderWord::broken)};
+  CHECK_FALSE(has_proven_order(explanation));
+  explanation.further_sources.push_back(source(OrderWord::proven));
+  CHECK(has_proven_order(explanation));
+  explanation.further_sources.clear();
+  explanation.budget->order = OrderJudgement{OrderWord::proven, ""};
+  CHECK(has_proven_order(explanation));
+}
+
 TEST_CASE("a defect that a second process does not show is that of a side which does not repeat itself",
           "[explanation]") {
   ScriptedReplays replays;

@@ -146,17 +146,18 @@ MeasuredErrors measured_errors(const RoleRms& rms, const TensorEvidence& evidenc
 struct Allowance {
   PooledOptions pooled;
   bool orders_differ = false;
-  double order_error_rel = 0;  // 0 too where the terms of this tensor are not on record
+  bool is_drawn_apart = false;  // a batch of one side may be lucky
+  double order_error_rel = 0;   // 0 too where the terms of this tensor are not on record
 };
 
-// E, S and their inputs of the worst batch. Two sides that add up in other orders draw their errors apart: in one batch
-// of many the reference is lucky, or the candidate is not.
+// E, S and their inputs of the worst batch. Two sides that add up in other orders, in one operator or in all, draw
+// their errors apart: in one batch of many the reference is lucky, or the candidate is not.
 void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, const Allowance& allowance,
                       const MeasuredErrors& errors, TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
   const std::int64_t count = evidence.batches[0].difference.count;
   const BatchChance chance = batch_chance(errors.to_exact.reference, count);
-  const double least = allowance.orders_differ ? chance.usual : 0;
+  const double least = allowance.is_drawn_apart ? chance.usual : 0;
   for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
     const BatchSums& sums = evidence.batches[batch];
     const double g = rms.at({role_of(result.name), batch});
@@ -176,11 +177,11 @@ void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, const A
     result.triangle = std::max(result.triangle, budget.triangle * (1 - std::min(e_r, 0.1)));
   }
   result.error_ratio_bound = count < kSmallTensor ? bounds.max_ratio_small : bounds.max_ratio;
-  if (allowance.orders_differ) {
+  if (allowance.is_drawn_apart) {
+    const double legitimate = allowance.orders_differ ? kLegitimateRatioOfOrders : allowance.pooled.legitimate_ratio;
     const double draws = allowance.pooled.tensors * static_cast<double>(evidence.batches.size());
-    result.error_ratio_bound =
-        std::max(result.error_ratio_bound,
-                 kLegitimateRatioOfOrders * largest_by_chance(chance.independent, allowance.pooled.alpha / draws));
+    result.error_ratio_bound = std::max(
+        result.error_ratio_bound, legitimate * largest_by_chance(chance.independent, allowance.pooled.alpha / draws));
   }
 }
 
@@ -192,6 +193,7 @@ bool fp64_is_finite_where_stacks_are_not(const TensorEvidence& evidence) {
 
 Allowance allowance_of(const std::string& tensor, const LockstepOptions& options, int judged) {
   Allowance allowance{{judged, options.alpha, options.legitimate_ratio}, !options.summed_terms.empty()};
+  allowance.is_drawn_apart = allowance.orders_differ || options.is_drawn_apart;
   if (const auto own = options.legitimate_ratios.find(tensor); own != options.legitimate_ratios.end()) {
     allowance.pooled.legitimate_ratio = own->second;
   }

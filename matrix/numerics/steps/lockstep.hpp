@@ -43,6 +43,9 @@ struct LockstepOptions {
   std::map<std::string, std::int64_t> summed_terms = {};
   bool is_learned =
       false;  // the ratios were measured of these two orders, so pooled errors are held against them alone
+  // An operator is proven to add in another order on the two sides, which otherwise add up alike: errors of single
+  // batches are drawn apart, pooled ones are not.
+  bool is_drawn_apart = false;
   std::string legitimate_ratio_from = {};  // source of these ratios; empty: a constant of error_budget.hpp
 };
 
@@ -147,6 +150,8 @@ struct Description<Lockstep> {
     field.optional("summed_terms", lockstep.options.summed_terms,
                    "By tensor, where the sides add up in other orders: products in a sum.");
     field.optional("is_learned", lockstep.options.is_learned, "The ratios were measured of these two orders.");
+    field.optional("is_drawn_apart", lockstep.options.is_drawn_apart,
+                   "An operator is proven to add in another order on the two sides.");
     field.optional("legitimate_ratio_from", lockstep.options.legitimate_ratio_from,
                    "What measured it, or what the two sides do otherwise.");
     field("batches", lockstep.batches, rule::at_least(0));

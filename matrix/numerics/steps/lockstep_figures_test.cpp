@@ -293,13 +293,14 @@ TEST_CASE("class B2 allows what an order of summation may leave in a long sum, a
 TEST_CASE("where orders differ a batch in which the reference is lucky, or the candidate is not, is no defect",
           "[lockstep]") {
   const auto judged = [](const std::vector<std::pair<double, double>>& errors, std::int64_t terms,
-                         const char* tensor_with_terms = "gradient/w") {
+                         const char* tensor_with_terms = "gradient/w", bool is_drawn_apart = false) {
     Runs runs;
     for (std::size_t batch = 0; batch < errors.size(); ++batch) {
       add_five(runs, batch, "gradient/w", errors[batch].first, errors[batch].second);
     }
     LockstepOptions options;
     if (terms > 0) options.summed_terms = {{tensor_with_terms, terms}};
+    options.is_drawn_apart = is_drawn_apart;
     return runs.judge(options).tensors.at(0);
   };
   const double e = 0x1p-15;
@@ -313,6 +314,13 @@ TEST_CASE("where orders differ a batch in which the reference is lucky, or the c
   CHECK(judged(lucky, 16).word == LockstepWord::rounding);
   // Terms of another tensor: orders differ here too.
   CHECK(judged(lucky, 16, "gradient/other").error_ratio == Approx(1 / usual));
+  // One operator is proven to add in another order: chance alone is allowed, and not twice the error.
+  const LockstepTensor proven = judged(lucky, 0, "", true);
+  CHECK(proven.error_ratio == Approx(1 / usual));
+  CHECK(proven.word == LockstepWord::rounding);
+  const double independent = batch_chance({4, 1, 1}, 5).independent;
+  CHECK(judged({{e, 4 * e}, {e, e}, {e, e}}, 0, "", true).error_ratio_bound ==
+        Approx(kLegitimateRatio * largest_by_chance(independent, 1e-3 / 3)));
 
   CHECK(judged({{e, e}, {4 * e, e}, {e, e}}, 0).word == LockstepWord::defect);
   CHECK(judged({{e, e}, {4 * e, e}, {e, e}}, 16).word == LockstepWord::rounding);
