@@ -43,8 +43,8 @@ void every_output_is_given(const OperatorCall& call) {
 
 TEST_CASE("an attention and its gradients are found among their forms", "[probe]") {
   if (!has_attention()) return;
-  // Keys of no vector and of several with a rest; one block of queries, several, and a longer one.
-  for (const std::string sizes : {"2, 3, 64, 32", "1, 4, 76, 64"}) {
+  // Two blocks of queries. Other lengths have tiles that are not known on each CPU (suites/orders.md).
+  for (const std::string sizes : {"2, 3, 64, 32", "1, 4, 64, 64"}) {
     const std::string one = "f32[" + sizes + "]";
     const std::string text = "_scaled_dot_product_flash_attention_for_cpu(" + one + ", " + one + ", " + one + ", 0.0, ";
     std::int64_t heads = 0, queries = 0, width = 0, samples = 0;
