@@ -1,7 +1,6 @@
 // Outputs of _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout, is_causal, mask, scale) and of its backward
 // pass (dy, q, k, v, y, log_sums, dropout, is_causal, mask, scale), in fp32, without dropout and mask.
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include "matrix/orders/call_arguments.hpp"
@@ -43,12 +42,6 @@ struct AttentionPlaces {
     return one;
   }
 };
-
-std::vector<std::size_t> forms_from(std::size_t first, std::size_t count) {
-  std::vector<std::size_t> forms(count);
-  std::iota(forms.begin(), forms.end(), first);
-  return forms;
-}
 
 // In the second half of the keys, values are the first half's with the other sign. Where queries are 0 all weights are
 // equal, and nothing is left of a sum over them but the errors of rounding.

@@ -30,6 +30,9 @@ extern const FormedFamily kAttentionFamily;
 // The family of an operator; null: its outputs have no forms.
 const FormedFamily* formed_family(std::string_view operator_name);
 
+// `count` forms, as FormedOutput::forms_on() gives them.
+std::vector<std::size_t> forms_from(std::size_t first, std::size_t count);
+
 // Behind what another output's text begins with, as in "batch_norm root; dbatch_norm ...".
 inline constexpr std::string_view kThen = "; ";
 

@@ -1,6 +1,7 @@
 #include "matrix/orders/formed_output.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "matrix/orders/formed_families.hpp"
 
@@ -22,6 +23,12 @@ std::shared_ptr<const FormedOutput> formed_output(const DeclaredCall& call, std:
                                                   std::string& why_not) {
   const FormedFamily* const family = formed_family(call.name);
   return family == nullptr ? nullptr : family->output(call, output, why_not);
+}
+
+std::vector<std::size_t> forms_from(std::size_t first, std::size_t count) {
+  std::vector<std::size_t> forms(count);
+  std::iota(forms.begin(), forms.end(), first);
+  return forms;
 }
 
 bool is_form(std::string_view text) {

@@ -1,7 +1,5 @@
 #include "matrix/orders/moments_output.hpp"
 
-#include <numeric>
-
 #include "matrix/orders/formed_families.hpp"
 
 namespace reprobench {
@@ -27,12 +25,6 @@ FormTexts texts_of_inverse_sigma() {
   FormTexts texts;
   for (const MomentsForm& form : all_moments()) texts.insert(norm_text({NormOutput::inverse_sigma, form, {}}));
   return texts;
-}
-
-std::vector<std::size_t> forms_from(std::size_t first, std::size_t count) {
-  std::vector<std::size_t> forms(count);
-  std::iota(forms.begin(), forms.end(), first);
-  return forms;
 }
 
 class MomentsOutput : public FormedOutput {

@@ -57,6 +57,19 @@ TEST_CASE("sides draw their errors apart where a call that diverges is proven to
   explanation.further_sources.clear();
   explanation.budget->order = OrderJudgement{OrderWord::proven, ""};
   CHECK(has_proven_order(explanation));
+
+  ScriptedReplays replays;
+  const ComparedSide ours = replays.side("stack-b", synthetic_request());
+  const ComparedSide theirs = replays.side("stack-a", synthetic_request());
+  Replay kept;
+  kept.snapshots_after = {3};
+  kept.last_step = 3;
+  const auto states = replays.run({{"states", theirs.replayed(kept)}}).front().folder;
+  for (const OrderWord word : {OrderWord::proven, OrderWord::unknown}) {
+    explanation.budget->order->word = word;
+    judge_steps({ours, theirs, explained(8)}, states, 3, replays, explanation);
+    CHECK(explanation.lockstep->options.is_drawn_apart == (word == OrderWord::proven));
+  }
 }
 
 TEST_CASE("a defect that a second process does not show is that of a side which does not repeat itself",

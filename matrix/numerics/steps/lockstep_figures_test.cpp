@@ -318,6 +318,10 @@ TEST_CASE("where orders differ a batch in which the reference is lucky, or the c
   const LockstepTensor proven = judged(lucky, 0, "", true);
   CHECK(proven.error_ratio == Approx(1 / usual));
   CHECK(proven.word == LockstepWord::rounding);
+  CHECK(judged({{e, e}, {8 * e, e}, {e, e}}, 0, "", true).word == LockstepWord::defect);
+  const std::vector<std::pair<double, double>> many(16, {1.5 * e, e});
+  CHECK(judged(many, 0, "", true).pooled->bound == judged(many, 0).pooled->bound);
+  CHECK(judged(many, 0, "", true).pooled->decision == judged(many, 0).pooled->decision);
   const double independent = batch_chance({4, 1, 1}, 5).independent;
   CHECK(judged({{e, 4 * e}, {e, e}, {e, e}}, 0, "", true).error_ratio_bound ==
         Approx(kLegitimateRatio * largest_by_chance(independent, 1e-3 / 3)));
