@@ -296,6 +296,63 @@ TEST_CASE("none of 7,000 changes of a sum over values is taken for a chain or fo
   }
 }
 
+TEST_CASE("queries come in blocks by their number, and rows that fill no tile are edges", "[formed]") {
+  CHECK(queries_of_block(191) == 32);
+  CHECK(queries_of_block(192) == 64);
+  CHECK(queries_of_block(767) == 64);
+  CHECK(queries_of_block(768) == 256);
+  const auto edges = [](std::size_t rows) {
+    std::vector<std::size_t> found;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const ChainForm chain = TiledForm{96, true}.chain(true, row, rows);
+      CHECK(chain.piece == 96);
+      CHECK(chain.fused != chain.in_strands);
+      if (chain.in_strands) found.push_back(row);
+    }
+    return found;
+  };
+  CHECK(edges(32) == std::vector<std::size_t>{30, 31});
+  CHECK(edges(64).empty());
+  CHECK(edges(13) == std::vector<std::size_t>{12});
+  CHECK(edges(11) == std::vector<std::size_t>{10});
+  CHECK(TiledForm{0, false}.chain(true, 31, 32) == ChainForm{0, true, false});
+  CHECK(AttentionHead{{}, {}, {}, 5, 3, 1, true, 1}.keys_of(1) == 2);
+  CHECK(AttentionHead{{}, {}, {}, 5, 3, 1, true, 1}.keys_of(4) == 3);
+  CHECK(AttentionHead{{}, {}, {}, 5, 3, 1, false, 1}.keys_of(0) == 3);
+}
+
+// One query of width 1, so that each score is the key itself.
+float attended(const std::vector<float>& keys, const std::vector<float>& values, const AttentionForm& form) {
+  const std::vector<float> q = {1};
+  std::vector<float> y(1);
+  attend({q, keys, values, 1, keys.size(), 1, false, 1}, 0, form, y);
+  return y[0];
+}
+
+TEST_CASE(
+    "behind the last vector, weights are the C library's in fp64, and all fade where a later block has a larger one",
+    "[formed]") {
+  const AttentionForm form = {{{}, Functions::short_series, {8, false, false, false}, true, true}, {}, false};
+  // Eight keys fill a vector, the ninth is the rest.
+  std::vector<float> keys(9);
+  std::vector<float> values(9);
+  keys[8] = -0.4F;
+  values[8] = 1;
+  const auto rest = static_cast<float>(std::exp(static_cast<double>(keys[8])));
+  REQUIRE(rest != short_exp(keys[8]));
+  CHECK(attended(keys, values, form) == rest * (1 / (8 + rest)));
+  AttentionForm in_lanes = form;
+  in_lanes.weights.is_rest_in_fp64 = false;
+  CHECK(attended(keys, values, in_lanes) != attended(keys, values, form));
+
+  std::vector<float> many(kKeysOfBlock + 1);
+  many.back() = 5;
+  std::vector<float> ones(many.size(), 1);
+  ones.back() = 3;
+  const double of_last = std::exp(5.0);
+  CHECK(attended(many, ones, form) == Approx((512 + 3 * of_last) / (512 + of_last)).epsilon(1e-5));
+}
+
 TEST_CASE("what is no attention in fp32 without dropout and mask says so", "[formed]") {
   const std::string one = "f32[1, 2, 8, 4]";
   const auto of = [&](const std::string& q, const std::string& k, const std::string& v, const std::string& behind) {
