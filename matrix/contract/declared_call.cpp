@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {
@@ -21,7 +22,6 @@ struct Token {
 };
 
 bool begins_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 [[noreturn]] void reject(const std::string& before, const std::string& problem) {
   throw ContractError("operator call: after `" + before + "`: " + problem);

@@ -3,21 +3,18 @@
 #include <stdexcept>
 
 #include "matrix/base/contract_error.hpp"
+#include "matrix/base/digits.hpp"
 
 namespace reprobench {
 namespace {
 
 bool is_positive_integer(std::string_view text) {
-  return !text.empty() && text.size() <= 9 && text.front() != '0' &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return text.size() <= 9 && is_all_digits(text) && text.front() != '0';
 }
 
 // "0", "0.5", "1.0": digits with at most one point between them.
 bool is_amount(std::string_view text) {
-  const auto is_digits = [](std::string_view part) {
-    return !part.empty() && part.size() <= 9 &&
-           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
-  };
+  const auto is_digits = [](std::string_view part) { return part.size() <= 9 && is_all_digits(part); };
   const std::size_t point = text.find('.');
   const std::string_view whole = text.substr(0, point);
   if (!is_digits(whole) || (whole.size() > 1 && whole.front() == '0')) return false;

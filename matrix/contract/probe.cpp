@@ -58,7 +58,7 @@ constexpr ProbeOperation kStress[] = {
      "one matrix product for as long as the preset says, every result compared with the first"},
 };
 
-constexpr ProbeOperation kCollectives[] = {
+constexpr ProbeOperation kCollectiveOperations[] = {
     {"all_reduce", "ns", "the sum of what all ranks hold, on each of them"},
     {"all_gather", "ns", "what every rank holds, one after the other, on each of them"},
     {"reduce_scatter", "ns", "the sum of what all ranks hold, a part on each of them"},
@@ -88,7 +88,7 @@ constexpr ProbeInfo kProbes[] = {
     {"device_stress", "the same product again and again: are all results equal, bit for bit?", kBaseAndLong, kStress},
     {"collectives",
      "what ranks do together: the right result of every call, how fast, and in which order of summation?",
-     kBaseSweepAndFull, kCollectives, true},
+     kBaseSweepAndFull, kCollectiveOperations, true},
     {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBaseAndOrders,
      kOperators},
     {"package", "an AOTInductor package of the user's against eager: bits, distance from fp64, time", kBase, kPackage},

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
-std::atomic<int> interrupts{0};
+std::atomic<int> interrupts_seen{0};
 std::atomic<int> first_signal{0};
 int handlers = 0;  // of which the outermost takes the signals and gives them back
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
@@ -15,7 +15,7 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only 
 extern "C" void count_interrupt(int signal_number) {
   int none = 0;
   first_signal.compare_exchange_strong(none, signal_number);
-  interrupts.fetch_add(1);
+  interrupts_seen.fetch_add(1);
 }
 
 void set_handlers(void (*handler)(int)) {
@@ -29,7 +29,7 @@ void set_handlers(void (*handler)(int)) {
 
 InterruptHandler::InterruptHandler() {
   if (++handlers > 1) return;
-  interrupts = 0;
+  interrupts_seen = 0;
   first_signal = 0;
   set_handlers(&count_interrupt);
 }
@@ -38,7 +38,7 @@ InterruptHandler::~InterruptHandler() {
   if (--handlers == 0) set_handlers(SIG_DFL);
 }
 
-const std::atomic<int>& InterruptHandler::count() const { return interrupts; }
+const std::atomic<int>& InterruptHandler::count() const { return interrupts_seen; }
 
 bool InterruptHandler::was_terminated() const { return first_signal == SIGTERM || first_signal == SIGHUP; }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/image/gpu_claims.hpp"
 #include "matrix/plan/dotted_version.hpp"
 #include "matrix/spec/scalar.hpp"
@@ -48,8 +49,6 @@ constexpr std::array<NamedClaim, 5> kLabels = {{
 // Words of a tag that are followed by a version: "cuda11.8".
 constexpr std::array<NamedClaim, 4> kTagWords = {
     {{"cuda", "cuda"}, {"cudnn", "cudnn"}, {"nccl", "nccl"}, {"py", "python"}}};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // The digits and points at the beginning; a package's "8.9.0.131-1+cuda11.8" is 8.9.0.131.
 std::string leading_version(std::string_view text) {
@@ -274,7 +273,7 @@ std::vector<ImageClaim> claims_of_tag(const std::string& tag) {
     const bool is_version = !bare.empty() && leading_version(bare) == bare && bare.find('.') != std::string::npos;
     if (is_first && is_version && name.find("torch") != std::string::npos) claims.push_back({"torch", {bare}, source});
     is_first = false;
-    if (word.starts_with("cu") && word.size() == 5 && std::all_of(word.begin() + 2, word.end(), is_digit)) {
+    if (word.starts_with("cu") && word.size() == 5 && is_all_digits(word.substr(2))) {
       claims.push_back({"cuda", {cuda_of_variant(std::string_view(word).substr(2))}, source});
     }
     for (const NamedClaim& known : kTagWords) {

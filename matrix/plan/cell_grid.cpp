@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -20,7 +21,6 @@ std::vector<std::string> zip_partners(const MatrixSpec& matrix, const std::strin
   return {axis};
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_worded(const Knob& knob) { return knob.values.size() > 2 && !is_digit(knob.values.front().front()); }
 
 // "fp32" speaks for itself; "on" and "4" need their knob's name.

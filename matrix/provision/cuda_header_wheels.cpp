@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kDigestDigits = 12;
+constexpr std::size_t kFolderDigits = 12;
 
 // What PyTorch's own wheels do not ask for, or not in every release: the compiler's headers and those of C++. A wheel
 // of a library that an image lacks is not fetched for its headers, as the image has no such library either.
@@ -63,7 +63,7 @@ std::string names_of(const std::vector<LockedWheel>& wheels) {
 std::string digest_of(const std::vector<LockedWheel>& wheels) {
   std::string text;
   for (const LockedWheel& wheel : wheels) text += wheel.sha256 + "\n";
-  return sha256_of_text(text).substr(0, kDigestDigits);
+  return sha256_of_text(text).substr(0, kFolderDigits);
 }
 
 // Folders of a site that hold headers: nvidia/cuda_nvcc/include, of CUDA 13 nvidia/cu13/include with cccl/ in it.

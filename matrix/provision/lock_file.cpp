@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/base/regular_file.hpp"
 #include "matrix/spec/checkout.hpp"
 
@@ -47,7 +48,6 @@ class LineReader {
 
 bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; }
 bool is_version_character(char c) { return is_name_character(c) || c == '.' || c == '+' || c == '!'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
 // The mistake in the line at the reader's column; empty if there is none.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/spec/checkout.hpp"
 
 namespace reprobench {
@@ -27,8 +28,6 @@ std::optional<double> factor_of(const Unit (&units)[N], std::string_view name) {
   }
   return std::nullopt;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_scalar_or_reported(const std::string& what, const YamlNode& node, const std::string& wanted, Scope& scope) {
   if (node.is_scalar() || node.refused) return node.is_scalar() && !node.refused;
@@ -144,8 +143,7 @@ std::optional<std::int64_t> read_integer(const std::string& what, const YamlNode
   if (!is_scalar_or_reported(what, node, "a whole number", scope)) return std::nullopt;
   const std::string& text = node.text;
   const std::size_t sign = !text.empty() && text[0] == '-' ? 1 : 0;
-  const bool digits =
-      text.size() > sign && std::all_of(text.begin() + static_cast<std::ptrdiff_t>(sign), text.end(), is_digit);
+  const bool digits = is_all_digits(std::string_view(text).substr(sign));
   const bool leading_zero = digits && text[sign] == '0' && text.size() > 1;
   if (node.quoted || !digits || leading_zero) {
     wrong_type(what, node, "a whole number", scope);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/digits.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -35,7 +37,7 @@ bool runs(const std::string& component, const std::string& version, const std::s
 }
 
 // "mkl" or "generic" names a provider, not a version.
-bool is_version(const std::string& text) { return !text.empty() && text.front() >= '0' && text.front() <= '9'; }
+bool is_version(const std::string& text) { return !text.empty() && is_digit(text.front()); }
 
 std::string without_patch(const std::string& version) { return version.substr(0, version.rfind('.')); }
 

@@ -17,7 +17,7 @@ AttemptSummary attempt(int repeat, const std::string& chain, AttemptEnd end = At
 }
 
 // A cell that ran, one attempt a repeat.
-CellVerdict cell_of(const std::vector<std::string>& chains) {
+CellVerdict cell_with_chains(const std::vector<std::string>& chains) {
   CellVerdict cell;
   cell.outcome = Outcome::passed;
   for (std::size_t i = 0; i < chains.size(); ++i) cell.attempts.push_back(attempt(static_cast<int>(i), chains[i]));
@@ -32,15 +32,15 @@ Match either_way(const CellVerdict& one, const CellVerdict& other) {
 }
 
 TEST_CASE("all repeats of both sides have to agree for equal bits", "[verdict]") {
-  CHECK(either_way(cell_of({"x", "x"}), cell_of({"x", "x"})) == Match::equal);
-  CHECK(either_way(cell_of({"x", "x"}), cell_of({"x"})) == Match::equal);
-  CHECK(either_way(cell_of({"x", "x"}), cell_of({"x", "y"})) == Match::differs);
-  CHECK(either_way(cell_of({"x", "y"}), cell_of({"x", "y"})) == Match::differs);
-  CHECK(either_way(cell_of({"x", "x"}), cell_of({"y"})) == Match::differs);
+  CHECK(either_way(cell_with_chains({"x", "x"}), cell_with_chains({"x", "x"})) == Match::equal);
+  CHECK(either_way(cell_with_chains({"x", "x"}), cell_with_chains({"x"})) == Match::equal);
+  CHECK(either_way(cell_with_chains({"x", "x"}), cell_with_chains({"x", "y"})) == Match::differs);
+  CHECK(either_way(cell_with_chains({"x", "y"}), cell_with_chains({"x", "y"})) == Match::differs);
+  CHECK(either_way(cell_with_chains({"x", "x"}), cell_with_chains({"y"})) == Match::differs);
 }
 
 TEST_CASE("a side without evidence is not compared", "[verdict]") {
-  const CellVerdict whole = cell_of({"x", "x"});
+  const CellVerdict whole = cell_with_chains({"x", "x"});
   CellVerdict crashed = whole;
   crashed.attempts[1].end = AttemptEnd::crash;
   CellVerdict errored = whole;
@@ -49,20 +49,20 @@ TEST_CASE("a side without evidence is not compared", "[verdict]") {
   unfinished.outcome = Outcome::unfinished;
   CellVerdict of_another_workload = whole;
   of_another_workload.workload_digest = "w";
-  for (const CellVerdict& other :
-       {crashed, errored, unfinished, of_another_workload, cell_of({}), cell_of({"x", ""}), cell_of({"", "x"})}) {
+  for (const CellVerdict& other : {crashed, errored, unfinished, of_another_workload, cell_with_chains({}),
+                                   cell_with_chains({"x", ""}), cell_with_chains({"", "x"})}) {
     CHECK(either_way(whole, other) == Match::not_comparable);
   }
 }
 
 TEST_CASE("the last attempt of a repeat counts, in whatever order attempts stand", "[verdict]") {
-  CellVerdict retried = cell_of({"y", "x"});
+  CellVerdict retried = cell_with_chains({"y", "x"});
   retried.attempts[0].end = AttemptEnd::crash;
   retried.attempts.push_back(attempt(0, "x"));
   retried.attempts.back().attempt = 1;
-  CHECK(either_way(cell_of({"x"}), retried) == Match::equal);
+  CHECK(either_way(cell_with_chains({"x"}), retried) == Match::equal);
   std::reverse(retried.attempts.begin(), retried.attempts.end());
-  CHECK(either_way(cell_of({"x"}), retried) == Match::equal);
+  CHECK(either_way(cell_with_chains({"x"}), retried) == Match::equal);
 }
 
 TEST_CASE("numbers that failed an armed check equal nothing", "[verdict]") {
@@ -71,9 +71,9 @@ TEST_CASE("numbers that failed an armed check equal nothing", "[verdict]") {
   wrong.gate = Gate::armed;
   wrong.status = CheckStatus::failed;
   const auto with = [](const CheckResult& check) {
-    CellVerdict cell = cell_of({"x"});
+    CellVerdict cell = cell_with_chains({"x"});
     cell.checks = {CheckResult{}, check};
-    return either_way(cell, cell_of({"x"}));
+    return either_way(cell, cell_with_chains({"x"}));
   };
   CHECK(with(wrong) == Match::differs);
   CheckResult other = wrong;
@@ -97,8 +97,8 @@ RepeatedMeasurement repeated(const std::string& operation, const std::string& si
 
 TEST_CASE("bits of a probe are not compared where one side cannot do what the other did", "[verdict]") {
   using enum MeasurementStatus;
-  CellVerdict one = cell_of({"x"});
-  CellVerdict other = cell_of({"y"});
+  CellVerdict one = cell_with_chains({"x"});
+  CellVerdict other = cell_with_chains({"y"});
   one.measurements = {repeated("all_reduce", "1MiB", measured), repeated("reduce_scatter", "1MiB", measured)};
   other.measurements = one.measurements;
   CHECK(either_way(one, other) == Match::differs);
@@ -117,7 +117,8 @@ TEST_CASE("bits of a probe are not compared where one side cannot do what the ot
 
 TEST_CASE("it stands in every cell that ran and whose reference is in the run, and in no other", "[verdict]") {
   RunVerdict run;
-  run.cells = {cell_of({"x"}), cell_of({"x"}), cell_of({"y"}), cell_of({"x"}), cell_of({"x"})};
+  run.cells = {cell_with_chains({"x"}), cell_with_chains({"x"}), cell_with_chains({"y"}), cell_with_chains({"x"}),
+               cell_with_chains({"x"})};
   for (std::size_t i = 0; i < run.cells.size(); ++i) run.cells[i].cell_id = std::string(1, static_cast<char>('a' + i));
   run.cells[1].reference_cell_id = run.cells[2].reference_cell_id = run.cells[3].reference_cell_id = "a";
   run.cells[3].outcome = Outcome::skipped;

@@ -241,7 +241,7 @@ bool trains(const Launch& launch, int rank) {
   return false;
 }
 
-int exit_code_of(pid_t pid) {
+int exit_code_of_process(pid_t pid) {
   int status = 0;
   if (waitpid(pid, &status, 0) != pid) return -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -253,8 +253,8 @@ TEST_CASE("a process of the launch that is killed leaves its rank lost, and the 
   const pid_t first = start_rank(launch, 0, "lockstep,paced=200");
   REQUIRE(becomes_true([&] { return trains(launch, 1); }));
   kill(other, SIGKILL);
-  CHECK(exit_code_of(other) == 128 + SIGKILL);
-  CHECK(exit_code_of(first) == 3);
+  CHECK(exit_code_of_process(other) == 128 + SIGKILL);
+  CHECK(exit_code_of_process(first) == 3);
   const auto cell = launch.place.verdict()["cells"][0];
   CHECK(cell["outcome"] == "errored");
   CHECK_THAT(cell["sentence"].get<std::string>(), Catch::Contains("rank 1"));
@@ -266,8 +266,8 @@ TEST_CASE("without rank 0 the others stop what they run and leave undecided", "[
   const pid_t first = start_rank(launch, 0, "hang");
   REQUIRE(becomes_true([&] { return trains(launch, 1); }));
   kill(first, SIGKILL);
-  CHECK(exit_code_of(first) == 128 + SIGKILL);
-  CHECK(exit_code_of(other) == 3);
+  CHECK(exit_code_of_process(first) == 128 + SIGKILL);
+  CHECK(exit_code_of_process(other) == 3);
   const auto record = launch.attempt() / "rank-1" / "exit.json";
   REQUIRE(becomes_true([&] { return std::filesystem::exists(record); }));
   CHECK(json_of(record)["stopped_by"] == "runner_death");
@@ -280,8 +280,8 @@ TEST_CASE("a launch that is terminated ends in good order on every rank", "[e2e]
   REQUIRE(becomes_true([&] { return trains(launch, 1); }));
   kill(first, SIGTERM);  // as Slurm and torchrun do it
   kill(other, SIGTERM);
-  CHECK(exit_code_of(first) == 143);
-  CHECK(exit_code_of(other) == 143);
+  CHECK(exit_code_of_process(first) == 143);
+  CHECK(exit_code_of_process(other) == 143);
   CHECK(launch.place.verdict()["cells"][0]["outcome"] == "unfinished");
 }
 

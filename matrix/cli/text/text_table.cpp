@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/cli/text/terminal.hpp"
 
 namespace reprobench {
@@ -44,7 +45,7 @@ TextTable::TextTable(std::string_view layout) {
     Column column;
     for (; layout[at] == ' '; ++at) ++column.gap;
     column.kind = layout[at++];
-    for (; at < layout.size() && layout[at] >= '0' && layout[at] <= '9'; ++at) {
+    for (; at < layout.size() && is_digit(layout[at]); ++at) {
       column.width = 10 * column.width + static_cast<std::size_t>(layout[at] - '0');
     }
     columns_.push_back(column);

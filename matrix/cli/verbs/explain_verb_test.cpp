@@ -128,7 +128,7 @@ class JudgedRun {
   TemporaryFolder folder_;
 };
 
-constexpr const char* kHead =
+constexpr const char* kCellHead =
     "run r-1\n"
     "0123456789ab  the-slug\n"
     "failed · throughput.step_time: it is slower\n"
@@ -176,7 +176,7 @@ constexpr const char* kLast = "reproduce: reprobench run --cell 0123456789ab\n";
 
 TEST_CASE("a cell is explained by its attempts, its checks and what it measured", "[cli]") {
   const JudgedRun run({whole_cell()});
-  const std::string whole = std::string(kHead) + kTimed + kRecorded + kMeasured + kLast;
+  const std::string whole = std::string(kCellHead) + kTimed + kRecorded + kMeasured + kLast;
   for (const char* name : {"the-slug", "0123456789ab", "0123"}) {
     const Said said = run.explain({name});
     CHECK(said.code == ExitCode::passed);
@@ -189,7 +189,7 @@ TEST_CASE("a cell is explained by its attempts, its checks and what it measured"
 
 TEST_CASE("one check is explained alone", "[cli]") {
   const JudgedRun run({whole_cell()});
-  CHECK(run.explain({"the-slug", "device.bandwidth"}).out == std::string(kHead) + kRecorded + kMeasured + kLast);
+  CHECK(run.explain({"the-slug", "device.bandwidth"}).out == std::string(kCellHead) + kRecorded + kMeasured + kLast);
   CHECK_THROWS_WITH(run.explain({"the-slug", "device.bandwith"}),
                     Contains("no check of cell the-slug `device.bandwith`; did you mean `device.bandwidth`?"));
   const auto document = nlohmann::json::parse(run.explain({"the-slug", "device.bandwidth", "--json"}).out);
@@ -253,7 +253,7 @@ TEST_CASE("a measurement without more than samples has one line of them", "[cli]
   cell.measurements[1].measurement.samples = {5};
   cell.measurements[1].measurement.status = MeasurementStatus::measured;
   CHECK(JudgedRun({cell}).explain({"the-slug"}).out ==
-        std::string(kHead) +
+        std::string(kCellHead) +
             "measurements\n  repeat 1 launch · unsupported\n  repeat 1 launch · measured\n    samples    5 ns\n" +
             kLast);
 }

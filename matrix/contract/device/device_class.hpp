@@ -9,6 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "matrix/base/digits.hpp"
+
 namespace reprobench {
 
 class DeviceClass {
@@ -50,9 +52,7 @@ class DeviceClass {
 
  private:
   static std::optional<int> number_in(std::string_view digits) {
-    if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-      return std::nullopt;
-    }
+    if (!is_all_digits(digits)) return std::nullopt;
     int number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     return error == std::errc() ? std::optional(number) : std::nullopt;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <optional>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/contract/device/device_class.hpp"
 
 namespace reprobench {
@@ -20,7 +21,7 @@ std::optional<Architecture> architecture_after(std::string_view text, std::strin
   text.remove_prefix(prefix.size());
   Architecture architecture;
   std::size_t digits = 0;
-  for (; digits < text.size() && std::isdigit(static_cast<unsigned char>(text[digits])) != 0; ++digits) {
+  for (; digits < text.size() && is_digit(text[digits]); ++digits) {
     architecture.number = architecture.number * 10 + (text[digits] - '0');
   }
   if (digits == 0) return std::nullopt;

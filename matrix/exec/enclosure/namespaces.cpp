@@ -22,7 +22,7 @@ namespace reprobench {
 namespace {
 
 constexpr int kMostCapabilities = 64;
-constexpr rlim_t kMostProcesses = 16'384;  // threads count
+constexpr rlim_t kProcessLimit = 16'384;  // threads count
 constexpr int kNetworkTries = 10'000;
 constexpr long kNetworkPause_ns = 1'000'000;
 
@@ -124,8 +124,8 @@ std::string leave_namespaces(pid_t network_of) {
 std::string give_up_privileges() {
   rlimit processes{};
   getrlimit(RLIMIT_NPROC, &processes);
-  if (processes.rlim_max > kMostProcesses) processes.rlim_max = kMostProcesses;
-  if (processes.rlim_cur > kMostProcesses) processes.rlim_cur = kMostProcesses;
+  if (processes.rlim_max > kProcessLimit) processes.rlim_max = kProcessLimit;
+  if (processes.rlim_cur > kProcessLimit) processes.rlim_cur = kProcessLimit;
   if (setrlimit(RLIMIT_NPROC, &processes) != 0) return failed("setrlimit");
 
   constexpr unsigned long kForRoot = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |

@@ -6,7 +6,6 @@
 namespace reprobench {
 namespace {
 
-using Step = WrittenStep;
 using Names = std::vector<std::string>;
 
 // "aten::mm 3" by name and index; of a subgraph its calls.
@@ -19,14 +18,14 @@ Names sources_of(const StepDivergence& divergence) {
   return names;
 }
 
-StepDivergence compared(const Step& measured, const Step& expected) {
+StepDivergence compared(const WrittenStep& measured, const WrittenStep& expected) {
   return divergence_of_step(measured.calls, expected.calls);
 }
 
 // A forward and a backward pass and the decay of two weights; `mark` stands at what a product of another order makes
 // and at all that comes of it.
-Step trained(const std::string& mark, const std::string& decayed = "d2") {
-  return Step()
+WrittenStep trained(const std::string& mark, const std::string& decayed = "d2") {
+  return WrittenStep()
       .call("aten::mm", {"x", "w1"}, {"h" + mark})
       .call("aten::relu", {"h" + mark}, {"r" + mark})
       .call("aten::mm", {"r" + mark, "w2"}, {"y" + mark})
@@ -58,13 +57,13 @@ TEST_CASE("a call with equal inputs behind the first difference is a source of i
 }
 
 // As oneDNN's convolution is recorded: it fills what `empty` made before it shows it as `as_strided_`.
-Step convolved(const std::string& mark, const std::string& before = "", const std::string& image = "x") {
-  Step step;
+WrittenStep convolved(const std::string& mark, const std::string& before = "", const std::string& image = "x") {
+  WrittenStep step;
   if (!before.empty()) step.call("aten::mm", {"a", "b"}, {before});
   return step
       .caller("aten::conv2d", {image, "w"}, {"y" + mark},
-              [&](Step& inside) {
-                inside.caller("aten::mkldnn_convolution", {image, "w"}, {"y" + mark}, [&](Step& library) {
+              [&](WrittenStep& inside) {
+                inside.caller("aten::mkldnn_convolution", {image, "w"}, {"y" + mark}, [&](WrittenStep& library) {
                   library.call("aten::empty", {}, {""}, "[2, 3]");
                   const std::int64_t buffer = library.calls.back().index;
                   library.call("aten::as_strided_", {"y" + mark}, {"y" + mark}, "[3, 1]").from(0, buffer);
@@ -95,7 +94,7 @@ TEST_CASE("a call that fills a buffer out of values that differ already is no so
 TEST_CASE("a subgraph that takes equal values behind the first difference is a source of its own", "[divergence]") {
   const auto step = [](bool is_other) {
     const std::string mark = is_other ? "'" : "";
-    Step of;
+    WrittenStep of;
     of.call("aten::mm", {"x", "w"}, {"h" + mark}).call("aten::embedding", {"i"}, {"e"});
     if (is_other) {
       of.call("aten::gelu", {"e"}, {"g'"});
@@ -110,7 +109,7 @@ TEST_CASE("a subgraph that takes equal values behind the first difference is a s
 TEST_CASE("a value that one side makes twice flows into its subgraph from outside, through a view too",
           "[divergence]") {
   const auto by_halves = [](const std::string& again) {
-    Step step;
+    WrittenStep step;
     step.call("aten::mul", {"x", "x"}, {"s"})
         .view("aten::narrow", 0, "-1, 1, 1")
         .call("aten::mean", {"upper"}, {"m1"})
@@ -124,8 +123,10 @@ TEST_CASE("a value that one side makes twice flows into its subgraph from outsid
     for (const std::size_t mean : {2, 5}) step.calls[mean].inputs[0].shape = {2, 1};  // pairs with no whole one
     return step;
   };
-  const Step whole =
-      Step().call("aten::mul", {"x", "x"}, {"s"}).call("aten::mean", {"s"}, {"m"}).call("aten::rsqrt", {"m"}, {"y"});
+  const WrittenStep whole = WrittenStep()
+                                .call("aten::mul", {"x", "x"}, {"s"})
+                                .call("aten::mean", {"s"}, {"m"})
+                                .call("aten::rsqrt", {"m"}, {"y"});
   CHECK(sources_of(compared(by_halves("s"), whole)) ==
         Names{"aten::narrow, aten::mean, aten::narrow, aten::mean, aten::add / aten::mean"});
   CHECK(sources_of(compared(by_halves("s'"), whole)) ==
@@ -135,7 +136,7 @@ TEST_CASE("a value that one side makes twice flows into its subgraph from outsid
 TEST_CASE("a subgraph that takes what a source made is none", "[divergence]") {
   const auto step = [](bool is_other) {
     const std::string mark = is_other ? "'" : "";
-    Step of;
+    WrittenStep of;
     of.call("aten::mm", {"x", "w"}, {"h" + mark});
     if (is_other) {
       of.call("aten::gelu", {"h'"}, {"g'"});
@@ -151,7 +152,7 @@ TEST_CASE("a subgraph that takes what a source made is none", "[divergence]") {
 
 TEST_CASE("a state that differed before the step hides no call that makes a difference of its own", "[divergence]") {
   const auto step = [](const std::string& weight, const std::string& other) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", weight}, {"h" + weight})
         .call("aten::relu", {"h" + weight}, {"r" + weight})
         .in("optimizer", "w2")
@@ -166,10 +167,10 @@ TEST_CASE("a state that differed before the step hides no call that makes a diff
 
 TEST_CASE("of nested calls the innermost source is named, and its callers are none", "[divergence]") {
   const auto step = [](const std::string& mark) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", "w"}, {"h" + mark})
         .caller("aten::linear", {"e", "w2"}, {"y" + mark},
-                [&](Step& of) {
+                [&](WrittenStep& of) {
                   of.call("aten::t", {""}, {""}).call("aten::addmm", {"e", "w2"}, {"y" + mark});
                 })
         .call("aten::relu", {"y" + mark}, {"r" + mark});
@@ -179,24 +180,24 @@ TEST_CASE("of nested calls the innermost source is named, and its callers are no
 
 TEST_CASE("a backward node behind the first difference may have kept what differs: it is no source", "[divergence]") {
   const auto step = [](const std::string& mark) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", "w"}, {"h" + mark})
         .in("backward", "h.0")
         .call("MulBackward0", {"one"}, {"g" + mark})
-        .caller("PowBackward0", {"one"}, {"p" + mark}, [&](Step& of) {
+        .caller("PowBackward0", {"one"}, {"p" + mark}, [&](WrittenStep& of) {
           of.call("aten::mul", {"one", "h" + mark}, {"p" + mark});
         });
   };
   CHECK(sources_of(compared(step("'"), step(""))) == Names{"aten::mm 0"});
   // Ahead of any difference it is one.
-  const Step ours = Step().in("backward", "h.0").call("MulBackward0", {"one"}, {"g'"});
-  const Step theirs = Step().in("backward", "h.0").call("MulBackward0", {"one"}, {"g"});
+  const WrittenStep ours = WrittenStep().in("backward", "h.0").call("MulBackward0", {"one"}, {"g'"});
+  const WrittenStep theirs = WrittenStep().in("backward", "h.0").call("MulBackward0", {"one"}, {"g"});
   CHECK(sources_of(compared(ours, theirs)) == Names{"MulBackward0 0"});
 }
 
 // A product, then a normalisation of what it made with the constants under test, and what comes of it.
-Step normalised(const std::string& mark, const std::string& constants, const std::string& between = "") {
-  Step of;
+WrittenStep normalised(const std::string& mark, const std::string& constants, const std::string& between = "") {
+  WrittenStep of;
   of.call("aten::mm", {"x", "w"}, {"h" + mark});
   if (!between.empty()) of.call(between, {"h" + mark}, {"b" + mark});
   return of.call("aten::native_layer_norm", {"h" + mark}, {"n" + mark}, constants)
@@ -236,7 +237,7 @@ TEST_CASE("a constant that may come of a number read off values that differ is n
 
 TEST_CASE("the factor that gradients are clipped by comes of their norm", "[divergence]") {
   const auto step = [](const std::string& mark, const std::string& pass, const std::string& constant) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", "w"}, {"h" + mark})
         .in(pass, "w")
         .call("aten::mul_", {"h" + mark}, {"c" + mark}, constant)
@@ -251,17 +252,19 @@ TEST_CASE("the factor that gradients are clipped by comes of their norm", "[dive
 
 TEST_CASE("calls that only stand at one place are asked nothing beside values that differ", "[divergence]") {
   // The measured side has a call more: its neighbours do not pair up.
-  const Step measured = Step()
-                            .call("aten::mm", {"x", "w"}, {"h'"})
-                            .call("aten::abs", {"h'"}, {"a'"})
-                            .call("aten::add", {"a'"}, {"s'"}, "2")
-                            .call("aten::sum", {"s'"}, {"t'"});
-  const Step expected =
-      Step().call("aten::mm", {"x", "w"}, {"h"}).call("aten::add", {"h"}, {"s"}, "1").call("aten::sum", {"s"}, {"t"});
+  const WrittenStep measured = WrittenStep()
+                                   .call("aten::mm", {"x", "w"}, {"h'"})
+                                   .call("aten::abs", {"h'"}, {"a'"})
+                                   .call("aten::add", {"a'"}, {"s'"}, "2")
+                                   .call("aten::sum", {"s'"}, {"t'"});
+  const WrittenStep expected = WrittenStep()
+                                   .call("aten::mm", {"x", "w"}, {"h"})
+                                   .call("aten::add", {"h"}, {"s"}, "1")
+                                   .call("aten::sum", {"s"}, {"t"});
   CHECK(sources_of(compared(measured, expected)) == Names{"aten::mm 0"});
   // Likewise behind it.
   const auto followed = [](const std::string& mark, const std::string& constant, const std::string& by) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", "w"}, {"h" + mark})
         .call("aten::add", {"h" + mark}, {"s" + mark}, constant)
         .call(by, {"s" + mark}, {"t" + mark});
@@ -273,20 +276,23 @@ TEST_CASE("calls that only stand at one place are asked nothing beside values th
 
 TEST_CASE("calls without a partner that end the step are a source behind the first one", "[divergence]") {
   const auto step = [](const std::string& mark, const std::string& decay) {
-    return Step().call("aten::mm", {"x", "w"}, {"h" + mark}).in("optimizer", "w2").call(decay, {"w2"}, {"d" + decay});
+    return WrittenStep()
+        .call("aten::mm", {"x", "w"}, {"h" + mark})
+        .in("optimizer", "w2")
+        .call(decay, {"w2"}, {"d" + decay});
   };
   CHECK(sources_of(compared(step("'", "aten::mul_"), step("", "aten::sub_"))) ==
         Names{"aten::mm 0", "aten::mul_ / aten::sub_"});
   // Not if they take what differs already.
   const auto late = [](const std::string& mark, const std::string& decay) {
-    return Step().call("aten::mm", {"x", "w"}, {"h" + mark}).call(decay, {"h" + mark}, {"d" + decay});
+    return WrittenStep().call("aten::mm", {"x", "w"}, {"h" + mark}).call(decay, {"h" + mark}, {"d" + decay});
   };
   CHECK(sources_of(compared(late("'", "aten::mul_"), late("", "aten::sub_"))) == Names{"aten::mm 0"});
 }
 
 TEST_CASE("zeros that a call makes for its own use, one row a thread, are no source", "[divergence]") {
   const auto step = [](const std::string& mark, std::int64_t rows) {
-    return Step().caller("aten::layer_norm_backward", {"g", "x"}, {"d" + mark}, [&](Step& of) {
+    return WrittenStep().caller("aten::layer_norm_backward", {"g", "x"}, {"d" + mark}, [&](WrittenStep& of) {
       of.call("aten::zero_", {""}, {"zeros of " + std::to_string(rows)});
       of.calls.back().inputs[0].shape = of.calls.back().outputs[0].shape = {rows, 128};
     });
@@ -297,7 +303,7 @@ TEST_CASE("zeros that a call makes for its own use, one row a thread, are no sou
 TEST_CASE("calls that take what differs already are counted, and those that make gradients by themselves",
           "[divergence]") {
   const auto step = [](const std::string& mark) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", "w"}, {"h" + mark})
         .call("aten::relu", {"h" + mark}, {"r" + mark})
         .call("aten::clone", {"h" + mark}, {"h" + mark})  // hands it on
@@ -311,10 +317,10 @@ TEST_CASE("calls that take what differs already are counted, and those that make
   CHECK(divergence.gradient_calls_apart == 1);
   // Of nested calls the innermost alone.
   const auto nested = [](const std::string& mark) {
-    return Step()
+    return WrittenStep()
         .call("aten::mm", {"x", "w"}, {"h" + mark})
         .caller("aten::softmax", {"h" + mark}, {"s" + mark},
-                [&](Step& of) { of.call("aten::_softmax", {"h" + mark}, {"s" + mark}); });
+                [&](WrittenStep& of) { of.call("aten::_softmax", {"h" + mark}, {"s" + mark}); });
   };
   CHECK(compared(nested("'"), nested("")).calls_apart == 1);
   CHECK(compared(nested("'"), nested("")).gradient_calls_apart == 1);
@@ -323,7 +329,7 @@ TEST_CASE("calls that take what differs already are counted, and those that make
 TEST_CASE("calls without a partner that work on what differs already are counted, in a subgraph and at the end",
           "[divergence]") {
   const auto step = [](const std::string& mark, const std::string& by, bool is_handed_on) {
-    Step of;
+    WrittenStep of;
     of.call("aten::mm", {"x", "w"}, {"h" + mark}).in("backward", "w").call(by, {"h" + mark}, {"g" + mark});
     if (is_handed_on) of.call("AccumulateGrad", {"g" + mark}, {});
     return of;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/digits.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/files/input_text.hpp"
 
@@ -13,8 +14,6 @@ namespace {
 // For configurations only: no other file here is one of DeepSpeed's.
 constexpr const char* kHjsonHint =
     "DeepSpeed's own reader takes it, json.load of Hugging Face and every other does not";
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Recursive descent; the depth is capped, so the stack is.
 class JsonParser {

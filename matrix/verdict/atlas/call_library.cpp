@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/base/digits.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -27,7 +29,7 @@ constexpr std::string_view kOfLibraries[] = {"mm",        "mv",     "dot",  "mat
 // What autograd is seen to do by itself: "autograd::engine::evaluate_function: ...", "SumBackward0".
 bool is_autograd(std::string_view seen) {
   if (seen.starts_with("autograd::engine::")) return true;
-  while (!seen.empty() && seen.back() >= '0' && seen.back() <= '9') seen.remove_suffix(1);
+  while (!seen.empty() && is_digit(seen.back())) seen.remove_suffix(1);
   return seen.ends_with("Backward") && seen.find_first_of(" :") == std::string_view::npos;
 }
 

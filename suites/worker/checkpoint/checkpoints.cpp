@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "matrix/base/digits.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/parallelism/parallelism.hpp"
 #include "suites/worker/record/host_tensor.hpp"
@@ -32,8 +33,7 @@ std::string weights_name(std::int64_t step) { return file_name(kWeightsPrefix, s
 std::optional<std::int64_t> step_in_name(const std::string& name) {
   if (!name.starts_with(kFilePrefix) || !name.ends_with(kFileSuffix)) return std::nullopt;
   const std::string digits = name.substr(kFilePrefix.size(), name.size() - kFilePrefix.size() - kFileSuffix.size());
-  const bool is_number = !digits.empty() && digits.size() <= 15 &&
-                         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number = digits.size() <= 15 && is_all_digits(digits);
   return is_number ? std::optional(std::stoll(digits)) : std::nullopt;
 }
 
