@@ -1,6 +1,7 @@
 // Faults that last from their step to the end of the run, which spoil the learning and leave every single step sound.
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
+#include "suites/worker/faults/operator_fault.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/training_fixture.hpp"
 
@@ -142,6 +143,19 @@ TEST_CASE("a drill that has nothing to change is refused from its step on", "[wo
   CHECK_THROWS_WITH(
       with_other_calls("mlp", of_operators, "", 2),
       "inject: as it is asked for, the training calls no operator that `" + std::string(of_operators) + "` changes");
+}
+
+TEST_CASE("a call changed in one step alone counts as changed where training resumes behind that step",
+          "[worker][fault]") {
+  const auto is_met_from = [](const char* kind, std::int64_t first_step) {
+    const auto fault = OperatorFault::create(Injection{kind, 5, "", 0});
+    for (std::int64_t step = first_step; step < first_step + 10; ++step) fault->begin_step(step);
+    return fault->is_met();
+  };
+  CHECK(is_met_from("reduction_order", 6));
+  CHECK_FALSE(is_met_from("reduction_order", 5));
+  CHECK_FALSE(is_met_from("reduction_order", 1));
+  CHECK_FALSE(is_met_from("tf32", 6));
 }
 
 }  // namespace

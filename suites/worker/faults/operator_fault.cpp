@@ -194,6 +194,8 @@ class ReplacedOutputs final : public OperatorFault {
   ReplacedOutputs(const OperatorFaultKind& kind, const Injection& injection) : kind_(kind), injection_(injection) {}
 
   void begin_step(std::int64_t step) override {
+    // A process that resumes behind the one step in which a call is changed has nothing left to change.
+    if (step_ == 0 && !kind_.every_call && step > injection_.step) is_met_ = true;
     step_ = step;
     calls_ = 0;
   }

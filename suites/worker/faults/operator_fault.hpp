@@ -18,7 +18,7 @@ class OperatorFault : public OperatorListener {
   // Counts a step's calls anew.
   virtual void begin_step(std::int64_t step) = 0;
 
-  // Whether a call has been changed so far.
+  // Whether a call has been changed so far, or was to be before this process began to train.
   virtual bool is_met() const = 0;
 };
 
