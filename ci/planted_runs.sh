@@ -146,7 +146,7 @@ build() { # DIFF
   for part in "$folder"/site/nvidia/*/lib; do libraries="$libraries;$part"; done
   if [ ! -d "$work/tree" ]; then
     mkdir "$work/tree"
-    git ls-files -z matrix models kernels suites/worker | xargs -0 cp --parents -t "$work/tree"
+    git ls-files -z matrix models kernels suites/worker ci/cmake | xargs -0 cp --parents -t "$work/tree"
     cmake -S "$work/tree/suites/worker" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREPROBENCH_CXX11_ABI=1 \
       "-DREPROBENCH_TORCH_INCLUDE_DIRS=$folder/site/torch/include;$folder/site/torch/include/torch/csrc/api/include" \
       "-DREPROBENCH_TORCH_LIBRARY_DIRS=$libraries" >/dev/null

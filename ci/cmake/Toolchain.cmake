@@ -1,33 +1,19 @@
-# Language level, warnings, sanitizers and output folders: what every target of the coordinator shares.
+# Sanitizers, fuzzers and output folders: what every target of the coordinator shares beside Language.cmake.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_STANDARD_REQUIRED ON)
-set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
-
-find_program(REPROBENCH_CCACHE ccache)
-if(REPROBENCH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${REPROBENCH_CCACHE}")
+include(Language)
+# A layer that workers link has no -Werror, so that its command line is theirs. Its warnings are errors where it is sanitized.
+if(REPROBENCH_WERROR)
+  set(warned 1)
+  if(NOT REPROBENCH_SANITIZE)
+    set(warned $<NOT:$<BOOL:$<TARGET_PROPERTY:REPROBENCH_IS_OF_WORKERS>>>)
+  endif()
+  target_compile_options(reprobench_build_interface INTERFACE $<${warned}:-Werror>)
 endif()
 
-# Private to this build: carries warnings and sanitizers, never exported.
-add_library(reprobench_build_interface INTERFACE)
-target_include_directories(reprobench_build_interface INTERFACE "${PROJECT_SOURCE_DIR}")
-# An index beyond a vector, an optional without a value or a list without a first element ends the program. Otherwise it could
-# become a wrong verdict.
-target_compile_definitions(reprobench_build_interface INTERFACE _GLIBCXX_ASSERTIONS)
-target_compile_options(reprobench_build_interface INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  # GCC 12 sees overlaps and uninitialised parts in std::string's own members (GCC bugs 105651, 105562).
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
-  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
-  $<$<BOOL:${REPROBENCH_WERROR}>:-Werror>
-  # Collects its garbage less often: about a fifteenth of the compiler's time for a quarter more memory.
-  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=262144>
-  $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-expand=400>)
 if(REPROBENCH_BUILD_FUZZERS)
   # Clang brings an engine; elsewhere ci/fuzz_main.cpp mutates the seeds.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

@@ -21,7 +21,7 @@ constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 100'000'000};
 const std::string kWorkerProject =
     "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
     "add_executable(reprobench-worker main.cpp)\n"
-    "foreach(part worker_documents worker_plain worker_torch)\n  add_custom_target(${part})\nendforeach()\n";
+    "foreach(part worker_layers worker_torch)\n  add_custom_target(${part})\nendforeach()\n";
 
 // A complete stack in miniature: an index with one small wheel, its stack file and lock, and sources of a worker that
 // prints a fixed description.

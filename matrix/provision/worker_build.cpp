@@ -126,7 +126,7 @@ Compiler find_compiler() {
 }
 
 std::vector<std::string> worker_source_folders() {
-  return {"suites/worker", "models", "kernels", "matrix/base", "matrix/contract", "matrix/orders"};
+  return {"suites/worker", "models", "kernels", "matrix/base", "matrix/contract", "matrix/orders", "ci/cmake"};
 }
 
 std::string worker_sources_digest(const std::filesystem::path& source_root) {
@@ -200,7 +200,7 @@ std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& pr
   // The other leaves them to the end, and finds them in the compiler's cache.
   static std::mutex shared_sources;
   if (const std::unique_lock first(shared_sources, std::try_to_lock); first) {
-    compile({"worker_documents", "worker_plain"}, 0, 0.5);
+    compile({"worker_layers"}, 0, 0.5);
   } else {
     compile({"worker_torch"}, 0, 0.5);
   }

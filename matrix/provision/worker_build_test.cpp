@@ -163,8 +163,7 @@ TEST_CASE("a worker is configured for its stack's folders and compiler, and buil
   const std::string built = cmake.text_of("called--build");
   const std::string jobs = built.substr(built.rfind('\n', built.size() - 2) + 1);
   const std::string folder = "--build\n" + cmake.at() + "/build\n--target\n";
-  CHECK(built == folder + "worker_documents\nworker_plain\n--parallel\n" + jobs + folder +
-                     "reprobench-worker\n--parallel\n" + jobs);
+  CHECK(built == folder + "worker_layers\n--parallel\n" + jobs + folder + "reprobench-worker\n--parallel\n" + jobs);
   CHECK(std::stoi(jobs) >= 1);
   CHECK(std::stoi(jobs) <= static_cast<int>(std::thread::hardware_concurrency()));
   REQUIRE(cmake.reports.size() == 75);  // a line that is not whole takes the next one along
@@ -193,8 +192,7 @@ TEST_CASE("of two builds at a time, one leaves what both share to the end", "[pr
   for (std::string word; words >> word;) {
     if (word.starts_with("reprobench") || word.starts_with("worker_")) targets.push_back(word);
   }
-  CHECK(targets == std::vector<std::string>{"worker_documents", "worker_plain", "worker_torch", "reprobench-worker",
-                                            "reprobench-worker"});
+  CHECK(targets == std::vector<std::string>{"worker_layers", "worker_torch", "reprobench-worker", "reprobench-worker"});
 }
 
 TEST_CASE("Ninja builds a worker where it is there, and CUDA is part of it where the stack has it", "[provision]") {
