@@ -99,8 +99,6 @@ void add_budget(TextTable& table, const Explanation& explanation) {
   if (budget.forms_apart_rel) {
     table.say("", "what the two sides ask for, in fp64, is {:.2e} apart", *budget.forms_apart_rel);
   }
-  // A proof, or why there is none, is part of what was judged.
-  if (budget.order && budget.order->word == OrderWord::broken) table.row("order", budget.order->sentence);
   for (const auto& [side, error] : {std::pair("measured", &budget.measured), std::pair("expected", &budget.expected)}) {
     if (!*error) continue;
     const LocalError& local = **error;

@@ -84,7 +84,10 @@ std::vector<FurtherSource> KnownCalls::beyond_bound(const Left& measured, const 
     for (std::size_t output = 0; output < std::min(ours->outputs.size(), theirs->outputs.size()); ++output) {
       const auto of_ours = local_error(*ours, output, our_file.tensors(), local_settings(measured.request));
       const auto of_theirs = local_error(*theirs, output, their_file.tensors(), local_settings(expected.request));
-      if (!of_ours || !of_theirs || !(is_beyond(*of_ours) || is_beyond(*of_theirs))) continue;
+      auto broken = judge_kept_order(*ours, output, our_file, measured.request, "the measured");
+      if (!broken) broken = judge_kept_order(*theirs, output, their_file, expected.request, "the expected");
+      const bool is_off = of_ours && of_theirs && (is_beyond(*of_ours) || is_beyond(*of_theirs));
+      if (!broken && !is_off) continue;
       FurtherSource& source = beyond.emplace_back();
       source.call = captured_[i];
       source.call->measured = *ours;
@@ -92,10 +95,11 @@ std::vector<FurtherSource> KnownCalls::beyond_bound(const Left& measured, const 
       source.call->output = output;
       source.inputs_agree = inputs_agree(*ours, *theirs);
       source.budget.emplace();
-      source.budget->measured_error_rel = of_ours->error_rel;
-      source.budget->expected_error_rel = of_theirs->error_rel;
+      source.budget->order = broken;
       source.budget->measured = of_ours;
       source.budget->expected = of_theirs;
+      if (of_ours) source.budget->measured_error_rel = of_ours->error_rel;
+      if (of_theirs) source.budget->expected_error_rel = of_theirs->error_rel;
       break;
     }
   }

@@ -27,7 +27,7 @@ class KnownCalls {
     const std::filesystem::path& folder;
     const std::vector<OperatorRecord>& calls;
   };
-  // The known calls that are beyond their own bound on either side.
+  // The known calls that are beyond their own bound on either side, or do not add in that side's own order.
   std::vector<FurtherSource> beyond_bound(const Left& measured, const Left& expected) const;
 
  private:

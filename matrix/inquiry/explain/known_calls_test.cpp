@@ -4,6 +4,8 @@
 
 #include "ci/catch.hpp"
 #include "matrix/base/safetensors.hpp"
+#include "matrix/contract/call_order.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
@@ -77,15 +79,16 @@ TEST_CASE("known calls before the optimizer are captured at the later step, a so
   CHECK(fewer.further_captures.empty());
 }
 
-// What the two calls made at the later step, the second of them off by `factor`; 1 and 2 is right.
-void leave_captures(const std::filesystem::path& folder, float factor) {
+// What the two calls made at the later step, the second of them off by `factor`; 1 and 2 is right. `order` is that of
+// the second.
+void leave_captures(const std::filesystem::path& folder, float factor, const std::string& order = "") {
   static const std::vector<double> kRight{1, 2};
   for (const std::size_t number : {0, 1}) {
     const std::vector<float> made{1, number == 1 ? 2 * factor : 2};
     write_safetensors(folder / operator_tensors_file(number),
                       {{"fp64.0", "F64", {2}, std::as_bytes(std::span(kRight))},
                        {"output.0", "F32", {2}, std::as_bytes(std::span(made))}},
-                      {});
+                      number == 1 && !order.empty() ? SafetensorsMetadata{{"order.0", order}} : SafetensorsMetadata());
   }
 }
 
@@ -110,6 +113,36 @@ TEST_CASE("a known call beyond its own bound at the later step is a source there
   CHECK((*beyond[0].budget->expected->of_bound > 1) == !is_measured);
   calls[1].module = "elsewhere";  // another program at that place
   CHECK(known.beyond_bound({request, ours.path, calls}, {request, theirs.path, calls}).empty());
+}
+
+TEST_CASE("a known call that leaves its own side's order at the later step is a source there, within its bound too",
+          "[later]") {
+  const std::int64_t given = GENERATE(2, 1);
+  const bool is_measured = GENERATE(true, false);
+  CAPTURE(given, is_measured);
+  CallOrder order;
+  order.classes = {{"(0..2)", "a chain", SumEnd::as_it_is, 3, 0, 2, 1000}};
+  order.elements = 2;
+  order.replayed = given;
+  order.not_replayed = 2 - given;
+  if (given < 2) order.first_not_replayed = given;
+  const TemporaryFolder ours;
+  const TemporaryFolder theirs;
+  leave_captures(ours.path, 1, is_measured ? written(order).dump() : "");
+  leave_captures(theirs.path, 1, is_measured ? "" : written(order).dump());
+  CellRequest request;
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  const std::vector<OperatorRecord> calls{product_call(3, "fc1"), product_call(7, "fc2")};
+  const auto beyond =
+      KnownCalls(known_explanation()).beyond_bound({request, ours.path, calls}, {request, theirs.path, calls});
+  REQUIRE(beyond.size() == (given < 2 ? 1 : 0));
+  if (beyond.empty()) return;
+  CHECK(beyond[0].call->measured.module == "fc2");
+  CHECK_THAT(beyond[0].budget->order.value().sentence,
+             Catch::StartsWith(is_measured ? "aten::mul: the order in which the measured"
+                                           : "aten::mul: the order in which the expected"));
+  CHECK(*beyond[0].budget->measured->of_bound == 0);
 }
 
 }  // namespace

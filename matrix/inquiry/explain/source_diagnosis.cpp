@@ -32,12 +32,10 @@ std::string other_computation(const DifferenceSource& source) {
 
 bool is_beyond(const std::optional<LocalError>& error) { return error && error->of_bound && *error->of_bound > 1; }
 
-// A result that the side's own order does not give decides nothing here: a library may choose its order by where the
-// operands lie in memory, and the worker that read the order had them elsewhere.
-const OrderJudgement* proof_of(const DifferenceSource& source) {
-  const bool is_proven =
-      source.call && source.budget && source.budget->order && source.budget->order->word == OrderWord::proven;
-  return is_proven ? &*source.budget->order : nullptr;
+// Null where the orders say something else, or nothing.
+const OrderJudgement* order_with(OrderWord word, const DifferenceSource& source) {
+  const bool has_it = source.call && source.budget && source.budget->order && source.budget->order->word == word;
+  return has_it ? &*source.budget->order : nullptr;
 }
 
 // A bound that is met by far would hide what a proof does not: "addmm" of mlp reaches 0.0011 of its own.
@@ -54,14 +52,17 @@ std::string loose_bound(const OperatorBudget& budget) {
 }
 
 std::string why_no_proof(const DifferenceSource& source) {
-  const bool has_none =
-      source.call && source.budget && source.budget->order && source.budget->order->word == OrderWord::unknown;
-  return has_none ? "; " + source.budget->order->sentence : "";
+  const OrderJudgement* none = order_with(OrderWord::unknown, source);
+  return none != nullptr ? "; " + none->sentence : "";
 }
 
+// Beyond its bound, or within it and not what the side's own order gives: a softmax of attention scores that are near
+// to zero, each scaled by 1 + 2^-20, lies at a fifth of its bound.
 bool is_beyond(const DifferenceSource& source) {
   if (source.module) return source.module->word == ExplainedWord::defect;
-  return source.call && source.budget && (is_beyond(source.budget->measured) || is_beyond(source.budget->expected));
+  if (!source.call || !source.budget) return false;
+  return is_beyond(source.budget->measured) || is_beyond(source.budget->expected) ||
+         order_with(OrderWord::broken, source) != nullptr;
 }
 
 std::string beyond_text(const DifferenceSource& source) {
@@ -71,6 +72,7 @@ std::string beyond_text(const DifferenceSource& source) {
   };
   std::vector<std::string> sides{side("measured", budget.measured), side("expected", budget.expected)};
   std::erase(sides, "");
+  if (sides.empty()) return budget.order->sentence;
   const std::string buffer = filled_buffer(*source.call);
   return fmt::format("{}{} is off by more than it can round: {} the bound ({})", source.call->measured.name,
                      buffer.empty() ? "" : fmt::format(", in `{}`,", buffer), fmt::join(sides, ", "),
@@ -88,7 +90,8 @@ std::string local_rounding(const DifferenceSource& source) {
     return fmt::format("at {} {}", module.empty() ? "calls of no module" : fmt::format("`{}`", module),
                        within_text(*source.module));
   }
-  if (const OrderJudgement* proof = proof_of(source)) return proof->sentence + loose_bound(*budget);
+  if (const OrderJudgement* proof = order_with(OrderWord::proven, source))
+    return proof->sentence + loose_bound(*budget);
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;
   if (!ours || !theirs || !ours->of_bound || !theirs->of_bound) return "";

@@ -101,14 +101,13 @@ TEST_CASE("a proof says by how much the bound alone would have been too wide, fr
   CHECK(said_of(0, 0) == proof + steps);
 }
 
-TEST_CASE("a result that its own order does not give proves nothing: bounds decide", "[diagnosis]") {
+TEST_CASE("a result that its own order does not give is a defect, however far within its bound", "[diagnosis]") {
   Explanation explanation = of_one_call();
-  explanation.budget->order = OrderJudgement{OrderWord::broken, "aten::mm: element 7 is not what it gives"};
-  CHECK(told(explanation) ==
-        "rounding: aten::mm stays within its bound on both sides, 0.5 and 0.25 of it, and the steps against fp64 "
-        "confirm it");
+  explanation.budget->order = OrderJudgement{OrderWord::broken, "aten::_softmax: element 7 is not what it gives"};
+  CHECK(told(explanation) == "defect: aten::_softmax: element 7 is not what it gives");
+  CHECK(is_shown_by_a_call(explanation));
   explanation.budget->measured = off_by(1.01);
-  CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
+  CHECK_THAT(told(explanation), Catch::StartsWith("defect: aten::mm is off by more than it can round"));
 }
 
 TEST_CASE("where no order proves rounding, it is said why not", "[diagnosis]") {

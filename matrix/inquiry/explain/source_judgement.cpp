@@ -196,7 +196,14 @@ class SourceJudge {
     if (!ours || !theirs) return;
     std::int64_t elements = 1;
     for (const std::int64_t extent : output->shape) elements *= extent;
-    source_.budget->order = judge_orders(*ours, *theirs, source_.call->measured.name, elements);
+    OrderJudgement& judged =
+        source_.budget->order.emplace(judge_orders(*ours, *theirs, source_.call->measured.name, elements));
+    if (judged.word != OrderWord::broken) return;
+    std::optional<OrderJudgement> broken =
+        judge_kept_order(source_.call->measured, source_.call->output, ours_, measured_, "the measured");
+    if (!broken)
+      broken = judge_kept_order(source_.call->expected, source_.call->output, theirs_, expected_, "the expected");
+    judged = broken ? *broken : OrderJudgement{OrderWord::unknown, "not proven: " + judged.sentence};
   }
 
   DifferenceSource& source_;
@@ -221,6 +228,14 @@ std::string operator_of(const DifferenceSource& source) {
     if (!subgraph->calls.empty()) return subgraph->calls.back().name;
   }
   return "";
+}
+
+std::optional<OrderJudgement> judge_kept_order(const OperatorRecord& call, std::size_t output,
+                                               const SafetensorsFile& captured, const CellRequest& request,
+                                               const char* whose) {
+  if (request.device != "cpu" || !is_of_torch_alone(call.name)) return std::nullopt;
+  const auto order = captured_order(captured, output);
+  return order ? judge_own_order(*order, call.name, whose) : std::nullopt;
 }
 
 LocalSettings local_settings(const CellRequest& request) {

@@ -33,18 +33,20 @@ std::string content_of(const CallOrder& order) {
 // Whose terms meet in one order, and whose steps are rounded here and fused there.
 bool has_form(const CallOrder& order) { return is_form(order.classes.front().order); }
 
-OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
-  return {OrderWord::broken,
-          fmt::format("{}: the order in which {} side adds is known, and element {} of its result is not what it gives",
-                      output, whose, *order.first_not_replayed)};
-}
-
 }  // namespace
+
+std::optional<OrderJudgement> judge_own_order(const CallOrder& order, const std::string& output, const char* whose) {
+  if (!order.is_known() || order.not_replayed == 0) return std::nullopt;
+  return OrderJudgement{
+      OrderWord::broken,
+      fmt::format("{}: the order in which {} side adds is known, and element {} of its result is not what it gives",
+                  output, whose, *order.first_not_replayed)};
+}
 
 OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected, const std::string& output,
                             std::int64_t elements) {
-  if (measured.is_known() && measured.not_replayed > 0) return not_given(measured, output, "the measured");
-  if (expected.is_known() && expected.not_replayed > 0) return not_given(expected, output, "the expected");
+  if (const auto broken = judge_own_order(measured, output, "the measured")) return *broken;
+  if (const auto broken = judge_own_order(expected, output, "the expected")) return *broken;
   for (const CallOrder* side : {&measured, &expected}) {
     if (const std::string why = why_not(*side); !why.empty()) {
       return {OrderWord::unknown, fmt::format("not proven: {}{}", why, &expected == side ? " (expected side)" : "")};

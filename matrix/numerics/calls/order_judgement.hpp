@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,9 @@ struct Description<OrderJudgement> {
 // its name, for the sentence; `elements` is its size.
 OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected, const std::string& output,
                             std::int64_t elements);
+
+// *broken* where `order` is known and does not give its own side's result; `whose` is "the measured" or "the expected".
+std::optional<OrderJudgement> judge_own_order(const CallOrder& order, const std::string& output, const char* whose);
 
 // Why an order counts for nothing: it is not known, it cannot be read, or its own side's result is not what it gives.
 // Empty: it counts.

@@ -129,4 +129,6 @@ Suspect suspect_of(const std::string& operator_name, const std::vector<SideDiffe
   return because_of(differences.front(), why);
 }
 
+bool is_of_torch_alone(const std::string& operator_name) { return library_of(operator_name) == nullptr; }
+
 }  // namespace reprobench

@@ -35,4 +35,7 @@ struct Description<Suspect> {
 // release of torch, which has all other kernels.
 Suspect suspect_of(const std::string& operator_name, const std::vector<SideDifference>& differences);
 
+// Whether LibTorch's own loops do an operator's work, and no library that LibTorch calls.
+bool is_of_torch_alone(const std::string& operator_name);
+
 }  // namespace reprobench

@@ -43,6 +43,14 @@ TEST_CASE("a product points at the BLAS library, any other operator at torch", "
   CHECK(suspect_of("", differences).component == "torch");
 }
 
+TEST_CASE("what no library does is done by torch's own loops", "[suspect]") {
+  const char* const own = GENERATE("aten::_softmax", "aten::native_layer_norm_backward", "aten::sum", "aten::mul_");
+  CHECK(is_of_torch_alone(own));
+  const char* const called = GENERATE("aten::addmm", "aten::mkldnn_linear", "aten::convolution_backward", "aten::dot",
+                                      "aten::_scaled_dot_product_flash_attention_for_cpu_backward");
+  CHECK_FALSE(is_of_torch_alone(called));
+}
+
 TEST_CASE("an operator's library follows from the words of its name, not from parts of words", "[suspect]") {
   CellResult measured = result("2.9.0", "mkl");
   measured.fingerprint.components.push_back({"cudnn", "9.1", "9.1", ""});
