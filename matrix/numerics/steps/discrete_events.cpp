@@ -6,6 +6,7 @@
 
 #include "matrix/base/number.hpp"
 #include "matrix/numerics/steps/tensor_distance.hpp"
+#include "matrix/numerics/steps/tensor_pairs.hpp"
 
 namespace reprobench {
 namespace {
@@ -26,11 +27,12 @@ EventFlips& entry_of(std::vector<EventFlips>& list, const TensorRecord& tensor) 
 }
 
 void add_flips(std::vector<EventFlips>& list, const TensorsRecord& ours, const TensorsRecord& theirs) {
-  for (std::size_t i = 0; i < std::min(ours.tensors.size(), theirs.tensors.size()); ++i) {
-    const TensorRecord& a = ours.tensors[i];
-    const TensorRecord& b = theirs.tensors[i];
+  for (const TensorPair& pair : tensor_pairs(ours, theirs)) {
+    if (!pair.is_whole()) continue;
+    const TensorRecord& a = *pair.measured;
+    const TensorRecord& b = *pair.expected;
     const bool is_event = a.role == TensorRole::mask || a.role == TensorRole::choice;
-    if (!is_event || a.name != b.name || a.digest == b.digest || !a.sketch || !b.sketch) continue;
+    if (!is_event || a.digest == b.digest || !a.sketch || !b.sketch) continue;
     EventFlips& entry = entry_of(list, a);
     if (entry.steps_with_flips++ == 0) {
       entry.first_step = ours.step;

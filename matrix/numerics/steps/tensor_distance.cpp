@@ -6,6 +6,7 @@
 #include <map>
 
 #include "matrix/contract/version.hpp"
+#include "matrix/numerics/steps/tensor_pairs.hpp"
 #include "matrix/stats/error_budget.hpp"
 
 namespace reprobench {
@@ -45,9 +46,7 @@ bool same_not_finite(const TensorSketch& a, const TensorSketch& b) {
   return a.nan_count == b.nan_count && a.inf_count == b.inf_count;
 }
 
-bool comparable(const TensorRecord& a, const TensorRecord& b) {
-  return a.role == b.role && a.name == b.name && a.sketch && b.sketch;
-}
+bool is_comparable(const TensorPair& pair) { return pair.is_whole() && pair.measured->sketch && pair.expected->sketch; }
 
 // Root mean square of all elements of each role: what a tensor of zeros is measured by.
 std::map<TensorRole, double> rms_by_role(const TensorsRecord& record) {
@@ -87,10 +86,11 @@ std::optional<OverBound> over_bound_in(const TensorsRecord& ours, const TensorsR
                                        const SketchBounds& bounds) {
   const auto rms = rms_by_role(theirs);
   const double updates = static_cast<double>(ours.is_final ? ours.step : ours.step - 1);
-  for (std::size_t i = 0; i < std::min(ours.tensors.size(), theirs.tensors.size()); ++i) {
-    const TensorRecord& a = ours.tensors[i];
-    const TensorRecord& b = theirs.tensors[i];
-    if (!comparable(a, b) || is_discrete(a.role) || a.digest == b.digest) continue;
+  for (const TensorPair& pair : tensor_pairs(ours, theirs)) {
+    if (!is_comparable(pair)) continue;
+    const TensorRecord& a = *pair.measured;
+    const TensorRecord& b = *pair.expected;
+    if (is_discrete(a.role) || a.digest == b.digest) continue;
     const double bound =
         a.role == TensorRole::parameter ? bounds.parameter_rel * std::sqrt(std::max(updates, 1.0)) : bounds.tensor_rel;
     const std::optional<double> distance = distance_rel(a, b, bounds, rms.at(b.role));
@@ -129,15 +129,14 @@ const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool
 }
 
 std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role) {
-  if (measured.tensors.size() != expected.tensors.size()) return std::nullopt;
   double distance = 0;
   double norm = 0;
   bool found = false;
-  for (std::size_t i = 0; i < measured.tensors.size(); ++i) {
-    const TensorRecord& a = measured.tensors[i];
-    const TensorRecord& b = expected.tensors[i];
-    if (a.role != role && b.role != role) continue;
-    if (!comparable(a, b)) return std::nullopt;  // a distance of the others would say that this one is near
+  for (const TensorPair& pair : tensor_pairs(measured, expected)) {
+    if (pair.named().role != role) continue;
+    if (!is_comparable(pair)) return std::nullopt;  // a distance of the others would say that this one is near
+    const TensorRecord& a = *pair.measured;
+    const TensorRecord& b = *pair.expected;
     if (!same_not_finite(*a.sketch, *b.sketch)) return kInfinite;
     found = true;
     norm += b.sketch->l2 * b.sketch->l2;
@@ -153,11 +152,10 @@ std::optional<FarthestTensor> farthest_tensor(const TensorsRecord& measured, con
   const SketchBounds& bounds = bounds_of(precision);
   const double rms = rms_by_role(expected).at(role);
   FarthestTensor farthest;
-  for (std::size_t i = 0; i < measured.tensors.size(); ++i) {
-    const TensorRecord& a = measured.tensors[i];
-    if (a.role != role) continue;
-    const double distance = distance_rel(a, expected.tensors[i], bounds, rms).value_or(0);
-    if (farthest.name.empty() || distance > farthest.distance_rel) farthest = {a.name, distance};
+  for (const TensorPair& pair : tensor_pairs(measured, expected)) {
+    if (pair.named().role != role) continue;
+    const double distance = distance_rel(*pair.measured, *pair.expected, bounds, rms).value_or(0);
+    if (farthest.name.empty() || distance > farthest.distance_rel) farthest = {pair.named().name, distance};
   }
   return farthest;
 }

@@ -15,8 +15,8 @@ namespace reprobench {
 double distance_squares(const TensorSketch& a, const TensorSketch& b);
 
 // Relative L2 distance over all tensors of one role: sqrt(sum |a - b|^2) / sqrt(sum |b|^2). Infinite if one side has a
-// NaN or infinity that the other lacks, or differs from all zeros. Nothing if the lists do not match, or if one tensor
-// of the role has another name or no sketch on one side, because a missing part could be anything.
+// NaN or infinity that the other lacks, or differs from all zeros. Nothing if one side alone has a tensor of that role,
+// or no sketch of it, because a missing part could be anything.
 std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role);
 
 // The tensor of a role that is farthest from the expected one, in units of that one's own length. So a small tensor is
