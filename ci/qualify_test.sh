@@ -162,7 +162,7 @@ PYTHON
 
 # A check that failed between the two, asked again of each: torch, as above.
 mkdir -p "$work/checkout"
-cp -a matrix suites models kernels "$work/checkout"
+cp -a --parents matrix suites models kernels ci/cmake "$work/checkout"
 cat >"$work/checkout/suites/definitions/one_call.yaml" <<'YAML'
 schema: 1
 name: one_call
