@@ -22,8 +22,11 @@ case "${1:-}" in
     ;;
 esac
 
-# build PRESET [BUILD_PRESET]
-build() { cmake --preset "$1" && cmake --build --preset "${2:-$1}"; }
+# build PRESET [BUILD_PRESET]: a warning fails it too, as what workers link is compiled without -Werror (ci/cmake/Toolchain.cmake).
+build() {
+  local log=build-$1/build.log
+  cmake --preset "$1" && cmake --build --preset "${2:-$1}" 2>&1 | tee "$log" && ! grep -m 1 ' warning: ' "$log"
+}
 
 # unit_tests PRESET: every test program of that preset; one that was not built fails. One more at a time than there are cores: the
 # longest wait for processes.

@@ -5,7 +5,8 @@ endif()
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 include(Language)
-# A layer that workers link has no -Werror, so that its command line is theirs. Its warnings are errors where it is sanitized.
+# A layer that workers link has no -Werror, so that its command line is theirs; ci/test.sh looks for its warnings. Where it is
+# sanitized it has another one anyway.
 if(REPROBENCH_WERROR)
   set(warned 1)
   if(NOT REPROBENCH_SANITIZE)
