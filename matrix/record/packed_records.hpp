@@ -17,5 +17,9 @@ std::string packed(std::span<const TensorsRecord> tensors);
 // `bytes` must come from packed().
 template <class Record>
 std::vector<Record> unpacked(std::string_view bytes);
+template <>
+std::vector<StepRecord> unpacked(std::string_view bytes);
+template <>
+std::vector<TensorsRecord> unpacked(std::string_view bytes);
 
 }  // namespace reprobench
