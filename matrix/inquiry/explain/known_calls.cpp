@@ -84,8 +84,8 @@ std::vector<FurtherSource> KnownCalls::beyond_bound(const Left& measured, const 
     for (std::size_t output = 0; output < std::min(ours->outputs.size(), theirs->outputs.size()); ++output) {
       const auto of_ours = local_error(*ours, output, our_file.tensors(), local_settings(measured.request));
       const auto of_theirs = local_error(*theirs, output, their_file.tensors(), local_settings(expected.request));
-      auto broken = judge_kept_order(*ours, output, our_file, measured.request, "the measured");
-      if (!broken) broken = judge_kept_order(*theirs, output, their_file, expected.request, "the expected");
+      const auto broken =
+          judge_kept_orders({*ours, our_file, measured.request}, {*theirs, their_file, expected.request}, output);
       const bool is_off = of_ours && of_theirs && (is_beyond(*of_ours) || is_beyond(*of_theirs));
       if (!broken && !is_off) continue;
       FurtherSource& source = beyond.emplace_back();

@@ -116,6 +116,43 @@ TEST_CASE("only a loop of torch's own on a CPU has to keep its order: a library 
   CHECK_THAT(other.sentence, Catch::StartsWith("not proven: ") && Catch::EndsWith("is not what it gives"));
 }
 
+TEST_CASE("of several outputs the one that leaves its side's order is judged, and one side's order is enough",
+          "[explanation]") {
+  const TemporaryFolder folder;
+  const std::vector<double> exact{3, 4};
+  const std::vector<float> made{3, 4.5F};
+  const auto captured = [&](const char* name, const std::string& order) {
+    SafetensorsMetadata metadata;
+    if (!order.empty()) metadata["order.1"] = order;
+    write_safetensors(folder.path / name,
+                      {recorded("output.0", "F32", {2}, made), recorded("output.1", "F32", {2}, made),
+                       recorded("fp64.0", "F64", {2}, exact), recorded("fp64.1", "F64", {2}, exact)},
+                      metadata);
+    return SafetensorsFile::open(folder.path / name);
+  };
+  const auto judged = [&](std::int64_t replayed, bool is_measured) {
+    DifferenceSource source;
+    source.call.emplace();
+    source.call->measured.name = source.call->expected.name = "aten::native_layer_norm";
+    source.call->measured.outputs = {{"float32", {2}, std::string(32, 'a')}, {"float32", {2}, std::string(32, 'a')}};
+    source.call->expected.outputs = {{"float32", {2}, std::string(32, 'b')}, {"float32", {2}, std::string(32, 'b')}};
+    CellRequest request = synthetic_request();
+    request.device = "cpu";
+    const std::string order = order_document("(0..2)", replayed);
+    std::vector<std::string> notes;
+    judge_source(source, request, request, captured("measured", is_measured ? order : ""),
+                 captured("expected", is_measured ? "" : order), notes);
+    return source;
+  };
+  const bool is_measured = GENERATE(true, false);
+  const DifferenceSource broken = judged(1, is_measured);
+  CHECK(broken.call->output == 1);
+  CHECK(broken.budget->order.value().word == OrderWord::broken);
+  const DifferenceSource kept = judged(2, is_measured);
+  CHECK(kept.call->output == 0);
+  CHECK_FALSE(kept.budget->order);
+}
+
 TEST_CASE("an operator's errors are relative to the norm of what it makes in fp64", "[explanation]") {
   // Exact are 3 and 4, whose norm is 5; the one side is off by 0 and 0.5, the other by 0.25 and 0.
   const std::vector<double> exact{3, 4};

@@ -100,7 +100,8 @@ class SourceJudge {
   }
 
  private:
-  // How bad a differing output is by itself: beyond its bound by so much, without one, or within it.
+  // How bad a differing output is by itself: beyond its bound by so much, not in its side's order, without a bound, or
+  // within it.
   double badness_of(std::size_t output) const {
     double worst = 0;
     for (const auto& [request, call, file] : {std::tuple(&measured_, &source_.call->measured, &ours_),
@@ -110,7 +111,13 @@ class SourceJudge {
       const double own = error && error->of_bound ? (*error->of_bound > 1 ? *error->of_bound : 0) : kNoBound;
       worst = std::max(worst, own);
     }
-    return worst;
+    constexpr double kBroken = 2;
+    return broken_order(output) ? std::max(worst, kBroken) : worst;
+  }
+
+  std::optional<OrderJudgement> broken_order(std::size_t output) const {
+    return judge_kept_orders({source_.call->measured, ours_, measured_}, {source_.call->expected, theirs_, expected_},
+                             output);
   }
 
   // Of several that differ the first, unless another is worse: behind a result that rounds otherwise may stand running
@@ -191,19 +198,16 @@ class SourceJudge {
   // In which order each side adds, as its worker read it off while it captured the call.
   void judge_order(const TensorView* output) {
     if (!source_.budget || output == nullptr) return;
+    auto& order = source_.budget->order;
+    order = broken_order(source_.call->output);
+    if (order) return;
     const auto ours = captured_order(ours_, source_.call->output);
     const auto theirs = captured_order(theirs_, source_.call->output);
     if (!ours || !theirs) return;
     std::int64_t elements = 1;
     for (const std::int64_t extent : output->shape) elements *= extent;
-    OrderJudgement& judged =
-        source_.budget->order.emplace(judge_orders(*ours, *theirs, source_.call->measured.name, elements));
-    if (judged.word != OrderWord::broken) return;
-    std::optional<OrderJudgement> broken =
-        judge_kept_order(source_.call->measured, source_.call->output, ours_, measured_, "the measured");
-    if (!broken)
-      broken = judge_kept_order(source_.call->expected, source_.call->output, theirs_, expected_, "the expected");
-    judged = broken ? *broken : OrderJudgement{OrderWord::unknown, "not proven: " + judged.sentence};
+    order = judge_orders(*ours, *theirs, source_.call->measured.name, elements);
+    if (order->word == OrderWord::broken) order = OrderJudgement{OrderWord::unknown, "not proven: " + order->sentence};
   }
 
   DifferenceSource& source_;
@@ -230,12 +234,15 @@ std::string operator_of(const DifferenceSource& source) {
   return "";
 }
 
-std::optional<OrderJudgement> judge_kept_order(const OperatorRecord& call, std::size_t output,
-                                               const SafetensorsFile& captured, const CellRequest& request,
-                                               const char* whose) {
-  if (request.device != "cpu" || !is_of_torch_alone(call.name)) return std::nullopt;
-  const auto order = captured_order(captured, output);
-  return order ? judge_own_order(*order, call.name, whose) : std::nullopt;
+std::optional<OrderJudgement> judge_kept_orders(const CapturedSide& measured, const CapturedSide& expected,
+                                                std::size_t output) {
+  for (const auto& [side, whose] : {std::pair(&measured, "the measured"), std::pair(&expected, "the expected")}) {
+    if (side->request.device != "cpu" || !is_of_torch_alone(side->call.name)) continue;
+    const auto order = captured_order(side->captured, output);
+    if (!order) continue;
+    if (auto broken = judge_own_order(*order, side->call.name, whose)) return broken;
+  }
+  return std::nullopt;
 }
 
 LocalSettings local_settings(const CellRequest& request) {

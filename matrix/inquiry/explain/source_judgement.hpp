@@ -33,12 +33,18 @@ LocalSettings local_settings(const CellRequest& request);
 // The memory that the capture of one call takes, about.
 std::int64_t capture_bytes(const OperatorRecord& call);
 
-// *broken* where a side's captured result is not what its own order gives, though nothing but its operands can have
-// changed that: torch's own loops on a CPU. A library may choose its order by where operands lie in memory, and so may
-// a kernel on a GPU.
-std::optional<OrderJudgement> judge_kept_order(const OperatorRecord& call, std::size_t output,
-                                               const SafetensorsFile& captured, const CellRequest& request,
-                                               const char* whose);
+// What one side captured of a call.
+struct CapturedSide {
+  const OperatorRecord& call;
+  const SafetensorsFile& captured;
+  const CellRequest& request;
+};
+
+// *broken* where either side's captured output is not what that side's own order gives, and nothing can have chosen
+// another order: torch's own loops on a CPU. A library may choose it by where operands lie in memory, as may a kernel
+// on a GPU.
+std::optional<OrderJudgement> judge_kept_orders(const CapturedSide& measured, const CapturedSide& expected,
+                                                std::size_t output);
 
 // Fills element and budget, or the reason why there is none. `measured` and `expected` are the sides' settings; further
 // findings go to `notes`.

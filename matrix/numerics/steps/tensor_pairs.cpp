@@ -1,5 +1,6 @@
 #include "matrix/numerics/steps/tensor_pairs.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
