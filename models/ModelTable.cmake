@@ -1,13 +1,14 @@
 # Folders become tables. A folder without the function its file must define is a link error.
 #
 # reprobench_model_table(OUTPUT SOURCES): writes OUTPUT, the table of all models, from the folders models/NAME/ that hold a
-# model.cpp, and sets SOURCES to those files. Each must define `const Model& NAME_model()`.
+# model.cpp, and sets SOURCES to those files. Each must define `const Model& instance()` in `reprobench::model::NAME`.
 #
 # reprobench_data_set_table(OUTPUT): the same of the folders models/data/NAME/ that hold a data_set.cpp. Each must define
-# `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`. One with an
-# own_data.cpp takes files of the user's, by `open_own_NAME(std::string_view text, const ModelPreset& preset)`.
+# `std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset)` in
+# `reprobench::data::NAME`. One with an own_data.cpp takes files of the user's, by
+# `open_own(std::string_view text, const ModelPreset& preset)`.
 #
-# Each of these files is compiled by itself even in a unity build: two models may use the same names for their own things.
+# A folder's namespace is its own, so two models may use the same names though one unit holds them both.
 set(REPROBENCH_MODELS_ROOT "${CMAKE_CURRENT_LIST_DIR}")
 
 # Sets FILES and NAMES to those of the folders that PATTERN finds files in.
@@ -19,7 +20,6 @@ function(reprobench_scan_folders pattern files names)
     get_filename_component(name "${folder}" NAME)
     list(APPEND found_names "${name}")
   endforeach()
-  set_source_files_properties(${found} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${files} ${found} PARENT_SCOPE)
   set(${names} ${found_names} PARENT_SCOPE)
 endfunction()
@@ -29,8 +29,8 @@ function(reprobench_model_table output sources)
   set(declarations "")
   set(rows "")
   foreach(name IN LISTS names)
-    string(APPEND declarations "const Model& ${name}_model();\n")
-    string(APPEND rows "      &${name}_model(),\n")
+    string(APPEND declarations "namespace model::${name} { const Model& instance(); }\n")
+    string(APPEND rows "      &model::${name}::instance(),\n")
   endforeach()
   file(CONFIGURE OUTPUT "${output}" CONTENT
 "// Written by models/ModelTable.cmake from the folders of models/.
@@ -55,15 +55,15 @@ function(reprobench_data_set_table output)
   set(declarations "")
   set(rows "")
   foreach(name IN LISTS names)
-    string(APPEND declarations
-      "std::unique_ptr<DataSet> open_${name}(const std::filesystem::path& data_folder, const ModelPreset& preset);\n")
+    string(APPEND declarations "namespace data::${name} {\n"
+      "std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);\n")
     set(own "nullptr")
     if(EXISTS "${REPROBENCH_MODELS_ROOT}/data/${name}/own_data.cpp")
-      set(own "&open_own_${name}")
-      string(APPEND declarations
-        "std::unique_ptr<DataSet> open_own_${name}(std::string_view text, const ModelPreset& preset);\n")
+      set(own "&data::${name}::open_own")
+      string(APPEND declarations "std::unique_ptr<DataSet> open_own(std::string_view text, const ModelPreset& preset);\n")
     endif()
-    string(APPEND rows "      {\"${name}\", &open_${name}, ${own}},\n")
+    string(APPEND declarations "}\n")
+    string(APPEND rows "      {\"${name}\", &data::${name}::open, ${own}},\n")
   endforeach()
   file(CONFIGURE OUTPUT "${output}" CONTENT
 "// Written by models/ModelTable.cmake from the folders of models/data/.

@@ -1,8 +1,8 @@
 // A data set as the train loop knows it: how many samples there are, and any number of named fields of each, such as
-// images, tokens or labels. A data set is a folder models/data/NAME/ whose data_set.cpp defines
-// `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`; CMake
-// turns the folders into the table behind data_sets(). A data set that a file of the user's may replace also has an
-// own_data.cpp with `open_own_NAME(std::string_view text, const ModelPreset& preset)`.
+// images, tokens or labels. A data set is a folder models/data/NAME/ whose data_set.cpp defines, in namespace
+// `reprobench::data::NAME`, `std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset&
+// preset)`; CMake turns the folders into the table behind data_sets(). A data set that a file of the user's may replace
+// also has an own_data.cpp with `open_own(std::string_view text, const ModelPreset& preset)`.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A model is a folder models/NAME/ whose model.cpp defines `const Model& NAME_model()`. CMake turns the folders into
-// the table behind models().
+// A model is a folder models/NAME/ whose model.cpp defines `const Model& instance()` in namespace
+// `reprobench::model::NAME`. CMake turns the folders into the table behind models().
 //
 // A model declares its parameters and buffers, computes outputs and a loss from them and from a batch of named fields,
 // and taps what a trace should show. It draws no random number, holds no state and owns no tensor. Initial values,

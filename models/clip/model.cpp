@@ -12,7 +12,7 @@
 #include "models/layers/encoder.hpp"
 #include "models/layers/layered_model.hpp"
 
-namespace reprobench {
+namespace reprobench::model::clip {
 namespace {
 
 constexpr std::int64_t kPublishedVocabulary = 49'408;
@@ -137,10 +137,10 @@ class ClipModel final : public LayeredModel<kPresetTable, Clip> {
 
 }  // namespace
 
-const Model& clip_model();
-const Model& clip_model() {
+const Model& instance();
+const Model& instance() {
   static const ClipModel kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::clip

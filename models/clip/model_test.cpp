@@ -7,13 +7,13 @@
 #include "ci/catch.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
-const Model& clip_model();
+namespace reprobench::model::clip {
+const Model& instance();
 
 namespace {
 
 const ModelPreset& preset_called(std::string_view name) {
-  for (const ModelPreset& preset : clip_model().presets()) {
+  for (const ModelPreset& preset : instance().presets()) {
     if (preset.name == name) return preset;
   }
   throw std::logic_error("clip lost a preset");
@@ -21,7 +21,7 @@ const ModelPreset& preset_called(std::string_view name) {
 
 std::int64_t elements_of(const ModelPreset& preset, std::string_view prefix = "") {
   std::int64_t sum = 0;
-  for (const ParameterSpec& parameter : clip_model().parameters(preset)) {
+  for (const ParameterSpec& parameter : instance().parameters(preset)) {
     if (!parameter.name.starts_with(prefix)) continue;
     sum += std::accumulate(parameter.shape.begin(), parameter.shape.end(), std::int64_t{1}, std::multiplies<>());
   }
@@ -34,12 +34,12 @@ TEST_CASE("clip presets have the published parameters, and every preset as many 
   CHECK(elements_of(preset_called("vit-g-14")) == 1'366'678'273);
   CHECK(elements_of(preset_called("vit-g-14"), "vis") == 1'012'645'632);
   CHECK(elements_of(preset_called("vit-g-14"), "text") == 354'032'640);
-  for (const ModelPreset& preset : clip_model().presets()) CHECK(elements_of(preset) == preset.parameters);
+  for (const ModelPreset& preset : instance().presets()) CHECK(elements_of(preset) == preset.parameters);
 }
 
 TEST_CASE("names of clip's parameters are the published checkpoint's", "[models]") {
   std::set<std::string> names;
-  for (const ParameterSpec& parameter : clip_model().parameters(preset_called("vit-b-32"))) {
+  for (const ParameterSpec& parameter : instance().parameters(preset_called("vit-b-32"))) {
     CHECK(names.insert(parameter.name).second);
   }
   for (const char* name :
@@ -64,10 +64,10 @@ TEST_CASE("the FLOPs of a clip step are 3 L (24 T C^2 + 4 T^2 C) a tower, its en
   const std::int64_t text = tower(12, 77, 512) + 2 * 512LL * 512;
   const std::int64_t squares = 2 * 49LL * 3 * 32 * 32 * 768;  // no gradient of the image: two products
   for (const std::int64_t batch : {1, 32}) {
-    CHECK(clip_model().flops_per_step(preset_called("vit-b-32"), batch) ==
+    CHECK(instance().flops_per_step(preset_called("vit-b-32"), batch) ==
           batch * (3 * (image + text) + 2 * squares) + 6 * batch * batch * 512);
   }
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::model::clip

@@ -10,7 +10,7 @@
 #include "models/layers/encoder.hpp"
 #include "models/layers/layered_model.hpp"
 
-namespace reprobench {
+namespace reprobench::model::fusion {
 namespace {
 
 struct Preset {
@@ -121,10 +121,10 @@ class FusionModel final : public LayeredModel<kPresetTable, Fusion> {
 
 }  // namespace
 
-const Model& fusion_model();
-const Model& fusion_model() {
+const Model& instance();
+const Model& instance() {
   static const FusionModel kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::fusion

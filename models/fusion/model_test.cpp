@@ -5,15 +5,15 @@
 #include "ci/catch.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
-const Model& fusion_model();
+namespace reprobench::model::fusion {
+const Model& instance();
 
 namespace {
 
 TEST_CASE("every fusion preset has as many parameters as it says", "[models]") {
-  for (const ModelPreset& preset : fusion_model().presets()) {
+  for (const ModelPreset& preset : instance().presets()) {
     std::int64_t sum = 0;
-    for (const ParameterSpec& parameter : fusion_model().parameters(preset)) {
+    for (const ParameterSpec& parameter : instance().parameters(preset)) {
       sum += std::accumulate(parameter.shape.begin(), parameter.shape.end(), std::int64_t{1}, std::multiplies<>());
     }
     CHECK(sum == preset.parameters);
@@ -32,8 +32,8 @@ TEST_CASE("the FLOPs of a fusion step are those of its encoders, of looking at b
   const std::int64_t head = 2 * 40 * kWidth * 260;
   const std::int64_t squares = 2 * (16 + 48) * 3 * 6 * 6 * kWidth;
   const std::int64_t expected = 3 * (encoder(40) + encoder(16) + encoder(48) + fused + head) + 2 * squares;
-  CHECK(fusion_model().flops_per_step(fusion_model().presets().front(), 5) == 5 * expected);
+  CHECK(instance().flops_per_step(instance().presets().front(), 5) == 5 * expected);
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::model::fusion

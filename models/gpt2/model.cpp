@@ -21,7 +21,7 @@
 #include "models/layers/token_loss.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::model::gpt2 {
 namespace {
 
 constexpr double kLayerNormEpsilon = 1e-5;
@@ -239,10 +239,10 @@ class Gpt2 final : public Model {
 
 }  // namespace
 
-const Model& gpt2_model();
-const Model& gpt2_model() {
+const Model& instance();
+const Model& instance() {
   static const Gpt2 kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::gpt2

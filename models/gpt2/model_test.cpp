@@ -14,13 +14,13 @@
 #include "models/initial_values.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
-const Model& gpt2_model();
+namespace reprobench::model::gpt2 {
+const Model& instance();
 
 namespace {
 
 const ModelPreset& preset_called(std::string_view name) {
-  for (const ModelPreset& preset : gpt2_model().presets()) {
+  for (const ModelPreset& preset : instance().presets()) {
     if (preset.name == name) return preset;
   }
   throw std::logic_error("gpt2 lost a preset");
@@ -51,7 +51,7 @@ class OneStep final : public StepContext {
  public:
   OneStep(const ModelPreset& preset, Gelu gelu) : preset_(preset) {
     settings_.gelu = gelu;
-    for (const ParameterSpec& spec : gpt2_model().parameters(preset)) {
+    for (const ParameterSpec& spec : instance().parameters(preset)) {
       auto values =
           initial_values(1, spec.name, static_cast<std::size_t>(elements_of(spec)), spec.init_scale, spec.init_mean);
       parameters_.push_back(at::from_blob(values.data(), spec.shape, at::kFloat).clone());
@@ -81,7 +81,7 @@ class OneStep final : public StepContext {
 };
 
 at::Tensor logits_of(const at::Tensor& tokens, StepContext& step) {
-  return gpt2_model().forward(Tokens(tokens), step).front();
+  return instance().forward(Tokens(tokens), step).front();
 }
 
 at::Tensor some_tokens(const ModelPreset& preset) {
@@ -89,7 +89,7 @@ at::Tensor some_tokens(const ModelPreset& preset) {
 }
 
 TEST_CASE("124m has the published parameters, and every preset as many as it says", "[models]") {
-  const auto published = gpt2_model().parameters(preset_called("124m"));
+  const auto published = instance().parameters(preset_called("124m"));
   CHECK(elements_of(published) == 124'439'808);
   CHECK(published.size() == 148);
   CHECK(published[0].name == "wte.weight");
@@ -97,15 +97,15 @@ TEST_CASE("124m has the published parameters, and every preset as many as it say
   CHECK(published[2 + 12 * 11 + 2].name == "h.11.attn.c_attn.weight");
   CHECK(published[2 + 12 * 11 + 2].shape == std::vector<std::int64_t>{2304, 768});
   CHECK(published.back().name == "ln_f.bias");
-  for (const ModelPreset& preset : gpt2_model().presets()) {
-    CHECK(elements_of(gpt2_model().parameters(preset)) == preset.parameters);
+  for (const ModelPreset& preset : instance().presets()) {
+    CHECK(elements_of(instance().parameters(preset)) == preset.parameters);
   }
   CHECK(preset_called("tiny").parameters < 1'000'000);
 }
 
 TEST_CASE("initial values are GPT-2's: 0.02, less for what is added to the residual stream, LayerNorms at one",
           "[models]") {
-  for (const ParameterSpec& parameter : gpt2_model().parameters(preset_called("124m"))) {
+  for (const ParameterSpec& parameter : instance().parameters(preset_called("124m"))) {
     const bool is_weight = parameter.name.ends_with(".weight");
     const bool is_layer_norm = parameter.name.find("ln_") != std::string::npos;
     CHECK(parameter.init_mean == (is_weight && is_layer_norm ? 1 : 0));
@@ -117,9 +117,9 @@ TEST_CASE("initial values are GPT-2's: 0.02, less for what is added to the resid
 
 TEST_CASE("the FLOPs of a gpt2 step are 6 N + 12 L H Q T a token", "[models]") {
   // 124m: N = 12 x 12 x 768^2 + 50257 x 768 = 123,532,032; 6 N + 12 x 12 x 768 x 1024 = 854,438,400.
-  CHECK(gpt2_model().flops_per_step(preset_called("124m"), 1) == 1024 * 854'438'400LL);
+  CHECK(instance().flops_per_step(preset_called("124m"), 1) == 1024 * 854'438'400LL);
   // tiny: N = 4 x 12 x 128^2 + 256 x 128 = 819,200; 6 N + 12 x 4 x 128 x 64 = 5,308,416.
-  CHECK(gpt2_model().flops_per_step(preset_called("tiny"), 8) == 8 * 64 * 5'308'416LL);
+  CHECK(instance().flops_per_step(preset_called("tiny"), 8) == 8 * 64 * 5'308'416LL);
 }
 
 TEST_CASE("a position's logits depend on no later token", "[models]") {
@@ -167,9 +167,9 @@ TEST_CASE("an untrained decoder is as unsure as a guess over its vocabulary", "[
   const ModelPreset& preset = preset_called("tiny");
   const at::Tensor tokens = some_tokens(preset);
   OneStep step(preset, Gelu::tanh);
-  const at::Tensor loss = gpt2_model().loss({logits_of(tokens, step)}, Tokens(tokens.roll(-1, 1)));
+  const at::Tensor loss = instance().loss({logits_of(tokens, step)}, Tokens(tokens.roll(-1, 1)));
   CHECK(loss.item<double>() == Approx(std::log(256.0)).margin(0.1));
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::model::gpt2

@@ -9,7 +9,7 @@
 #include "models/layers/layered_model.hpp"
 #include "models/llama/decoder.hpp"
 
-namespace reprobench {
+namespace reprobench::model::llama {
 namespace {
 
 struct Preset {
@@ -106,10 +106,10 @@ class LlamaModel final : public LayeredModel<kPresetTable, Llama> {
 
 }  // namespace
 
-const Model& llama_model();
-const Model& llama_model() {
+const Model& instance();
+const Model& instance() {
   static const LlamaModel kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::llama

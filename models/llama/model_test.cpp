@@ -8,13 +8,13 @@
 #include "ci/catch.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
-const Model& llama_model();
+namespace reprobench::model::llama {
+const Model& instance();
 
 namespace {
 
 const ModelPreset& preset_called(std::string_view name) {
-  for (const ModelPreset& preset : llama_model().presets()) {
+  for (const ModelPreset& preset : instance().presets()) {
     if (preset.name == name) return preset;
   }
   throw std::logic_error("llama lost a preset");
@@ -31,7 +31,7 @@ struct Elements {
 
 Elements elements_of(std::string_view preset) {
   Elements sum;
-  for (const ParameterSpec& parameter : llama_model().parameters(preset_called(preset))) {
+  for (const ParameterSpec& parameter : instance().parameters(preset_called(preset))) {
     sum.all += elements_of(parameter);
     sum.trained += parameter.frozen ? 0 : elements_of(parameter);
   }
@@ -43,7 +43,7 @@ TEST_CASE("llama presets have the published parameters, and every preset as many
   CHECK(elements_of("1.1b").all == 1'100'048'384);    // TinyLlama
   CHECK(elements_of("2-7b").all == 6'738'415'616);    // LLaMA 2 7B
   CHECK(elements_of("3.1-8b").all == 8'030'261'248);  // LLaMA 3.1 8B
-  for (const ModelPreset& preset : llama_model().presets()) {
+  for (const ModelPreset& preset : instance().presets()) {
     INFO(preset.name);
     CHECK(elements_of(preset.name).all == preset.parameters);
     if (preset.name.find("lora") == std::string_view::npos)
@@ -56,7 +56,7 @@ TEST_CASE("LoRA trains what its authors' library counts: 4,194,304 of 6,742,609,
   CHECK(elements_of("2-7b-lora").all == 6'742'609'920);
   CHECK(elements_of("2-7b-lora").trained == 4'194'304);
   CHECK(elements_of("3.1-8b-lora").trained == 41'943'040);
-  for (const ParameterSpec& parameter : llama_model().parameters(preset_called("2-7b-lora"))) {
+  for (const ParameterSpec& parameter : instance().parameters(preset_called("2-7b-lora"))) {
     INFO(parameter.name);
     const bool is_adapter = parameter.name.find(".lora_") != std::string::npos;
     CHECK(parameter.frozen == !is_adapter);
@@ -70,7 +70,7 @@ TEST_CASE("LoRA trains what its authors' library counts: 4,194,304 of 6,742,609,
 
 TEST_CASE("names and shapes of llama's parameters are the published checkpoints'", "[models]") {
   std::map<std::string, std::vector<std::int64_t>> shapes;
-  for (const ParameterSpec& parameter : llama_model().parameters(preset_called("3.1-8b"))) {
+  for (const ParameterSpec& parameter : instance().parameters(preset_called("3.1-8b"))) {
     CHECK(shapes.emplace(parameter.name, parameter.shape).second);
   }
   using Shape = std::vector<std::int64_t>;
@@ -85,14 +85,14 @@ TEST_CASE("names and shapes of llama's parameters are the published checkpoints'
   CHECK((shapes.at("model.layers.0.post_attention_layernorm.weight") == Shape{4096}));
   CHECK((shapes.at("model.norm.weight") == Shape{4096}));
   CHECK((shapes.at("lm_head.weight") == Shape{128'256, 4096}));
-  for (const ParameterSpec& parameter : llama_model().parameters(preset_called("15m"))) {
+  for (const ParameterSpec& parameter : instance().parameters(preset_called("15m"))) {
     CHECK(parameter.name != "lm_head.weight");  // tied
   }
 }
 
 TEST_CASE("the FLOPs of a llama step are 6 N + 12 L H Q T a token, N without the embedding unless it is tied",
           "[models]") {
-  const auto flops = [](std::string_view preset) { return llama_model().flops_per_step(preset_called(preset), 1); };
+  const auto flops = [](std::string_view preset) { return instance().flops_per_step(preset_called(preset), 1); };
   // 2-7b: N = 6,738,415,616 less the embedding, 32,000 x 4096, and the 65 norms of 4096.
   const std::int64_t weights_7b = 6'738'415'616LL - 32'000LL * 4096 - 65LL * 4096;
   CHECK(flops("2-7b") == 4096 * (6 * weights_7b + 12LL * 32 * 4096 * 4096));
@@ -101,7 +101,7 @@ TEST_CASE("the FLOPs of a llama step are 6 N + 12 L H Q T a token, N without the
   // Fewer key and value heads save weights and no product with the scores.
   const std::int64_t weights_8b = 8'030'261'248LL - 128'256LL * 4096 - 65LL * 4096;
   CHECK(flops("3.1-8b") == 8192 * (6 * weights_8b + 12LL * 32 * 4096 * 8192));
-  CHECK(llama_model().flops_per_step(preset_called("tiny"), 8) == 8 * flops("tiny"));
+  CHECK(instance().flops_per_step(preset_called("tiny"), 8) == 8 * flops("tiny"));
 }
 
 TEST_CASE("LoRA saves the products of the frozen weights' gradients and no others", "[models]") {
@@ -110,10 +110,10 @@ TEST_CASE("LoRA saves the products of the frozen weights' gradients and no other
   const std::int64_t adapters = 4LL * (2 * (64 + 64) + 2 * (64 + 32) + 3 * (64 + 176));
   const std::int64_t head = 64LL * 260;
   const std::int64_t per_token = 2 * (4 * per_layer + 6 * adapters) + 6 * head + 12LL * 2 * 64 * 128;
-  CHECK(llama_model().flops_per_step(preset_called("tiny-lora"), 1) == 128 * per_token);
+  CHECK(instance().flops_per_step(preset_called("tiny-lora"), 1) == 128 * per_token);
   // 2-7b-lora: the input of the first layer has no gradient, nor have its keys.
-  const auto full = llama_model().flops_per_step(preset_called("2-7b"), 1);
-  const auto lora = llama_model().flops_per_step(preset_called("2-7b-lora"), 1);
+  const auto full = instance().flops_per_step(preset_called("2-7b"), 1);
+  const auto lora = instance().flops_per_step(preset_called("2-7b-lora"), 1);
   const std::int64_t weights = 32 * (4 * 4096LL * 4096 + 3 * 4096LL * 11'008) + 32'000LL * 4096;
   const std::int64_t adapters_7b = 4'194'304;
   const std::int64_t first_inputs = 3 * 4096LL * 4096 + 2 * 8LL * 4096;  // of q, k, v and both A
@@ -121,7 +121,7 @@ TEST_CASE("LoRA saves the products of the frozen weights' gradients and no other
 }
 
 TEST_CASE("llama's tables of angles are buffers, one pair for all layers", "[models]") {
-  const auto buffers = llama_model().buffers(preset_called("tiny"));
+  const auto buffers = instance().buffers(preset_called("tiny"));
   REQUIRE(buffers.size() == 2);
   CHECK(buffers[0].name == "rotary.cos");
   CHECK(buffers[1].name == "rotary.sin");
@@ -132,4 +132,4 @@ TEST_CASE("llama's tables of angles are buffers, one pair for all layers", "[mod
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::model::llama

@@ -12,7 +12,7 @@
 
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::model::mlp {
 namespace {
 
 constexpr std::int64_t kInputs = 28 * 28;
@@ -125,10 +125,10 @@ class Mlp final : public Model {
 
 }  // namespace
 
-const Model& mlp_model();
-const Model& mlp_model() {
+const Model& instance();
+const Model& instance() {
   static const Mlp kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::mlp

@@ -1,13 +1,13 @@
 #include "ci/catch.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
-const Model& mlp_model();
+namespace reprobench::model::mlp {
+const Model& instance();
 
 namespace {
 
 TEST_CASE("the FLOPs of an mlp step are those of its matrix products, three a layer and two in the first", "[models]") {
-  const Model& mlp = mlp_model();
+  const Model& mlp = instance();
   // fc1 784x128: forward and weight gradient, 2 x 2 x 100,352; fc2 128x10: three products, 3 x 2 x 1,280; 32 samples.
   CHECK(mlp.flops_per_step(mlp.presets()[0], 32) == 13'090'816);
   CHECK(mlp.flops_per_step(mlp.presets()[0], 1) == 401'408 + 7'680);
@@ -19,7 +19,7 @@ TEST_CASE("the FLOPs of an mlp step are those of its matrix products, three a la
 }
 
 TEST_CASE("every preset of the mlp has the parameters that it declares, a weight and a bias a layer", "[models]") {
-  const Model& mlp = mlp_model();
+  const Model& mlp = instance();
   for (const ModelPreset& preset : mlp.presets()) {
     INFO(preset.name);
     std::int64_t elements = 0;
@@ -40,4 +40,4 @@ TEST_CASE("every preset of the mlp has the parameters that it declares, a weight
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::model::mlp

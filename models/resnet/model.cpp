@@ -20,7 +20,7 @@
 
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::model::resnet {
 namespace {
 
 constexpr std::int64_t kSide = 28;
@@ -292,10 +292,10 @@ class Resnet final : public Model {
 
 }  // namespace
 
-const Model& resnet_model();
-const Model& resnet_model() {
+const Model& instance();
+const Model& instance() {
   static const Resnet kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::resnet

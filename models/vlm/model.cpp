@@ -11,7 +11,7 @@
 #include "models/layers/layered_model.hpp"
 #include "models/llama/decoder.hpp"
 
-namespace reprobench {
+namespace reprobench::model::vlm {
 namespace {
 
 constexpr std::int64_t kSlices = 5;  // of the data set
@@ -112,10 +112,10 @@ class VlmModel final : public LayeredModel<kPresetTable, Vlm> {
 
 }  // namespace
 
-const Model& vlm_model();
-const Model& vlm_model() {
+const Model& instance();
+const Model& instance() {
   static const VlmModel kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::vlm

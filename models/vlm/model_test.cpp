@@ -6,16 +6,16 @@
 #include "ci/catch.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
-const Model& vlm_model();
+namespace reprobench::model::vlm {
+const Model& instance();
 
 namespace {
 
 TEST_CASE("every vlm preset has as many parameters as it says, the 8b those of LLaMA 3 8B in its decoder", "[models]") {
-  for (const ModelPreset& preset : vlm_model().presets()) {
+  for (const ModelPreset& preset : instance().presets()) {
     std::map<std::string, std::int64_t> parts;
     std::int64_t sum = 0;
-    for (const ParameterSpec& parameter : vlm_model().parameters(preset)) {
+    for (const ParameterSpec& parameter : instance().parameters(preset)) {
       const std::int64_t elements =
           std::accumulate(parameter.shape.begin(), parameter.shape.end(), std::int64_t{1}, std::multiplies<>());
       parts[parameter.name.substr(0, parameter.name.find('.'))] += elements;
@@ -36,9 +36,9 @@ TEST_CASE("the FLOPs of a vlm step are those of five slices, of their queries, a
   const std::int64_t decoder = 68 * (2 * weights + 2 * 4LL * 64 * 68);
   const std::int64_t head = 2 * 48LL * 64 * 260;  // over the text alone
   const std::int64_t squares = 2 * 80LL * 3 * 6 * 6 * 48;
-  CHECK(vlm_model().flops_per_step(vlm_model().presets().front(), 3) ==
+  CHECK(instance().flops_per_step(instance().presets().front(), 3) ==
         3 * (3 * (vision + resampler + decoder + head) + 2 * squares));
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::model::vlm

@@ -21,15 +21,19 @@
 #include "suites/worker/wrapped_model_fixture.hpp"
 
 namespace reprobench {
-const Model& pairs_model();
-std::unique_ptr<DataSet> open_pairs(const std::filesystem::path& data_folder, const ModelPreset& preset);
+namespace model::pairs {
+const Model& instance();
+}
+namespace data::pairs {
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);
+}
 
 namespace {
 
 // `pairs` as it is, or with one thing changed.
 class Variant : public WrappedModel {
  public:
-  Variant() : WrappedModel(pairs_model()) {}
+  Variant() : WrappedModel(model::pairs::instance()) {}
 };
 
 CellRequest pairs_request(const char* preset, std::int64_t steps, TraceLevel level) {
@@ -44,9 +48,9 @@ CellRequest pairs_request(const char* preset, std::int64_t steps, TraceLevel lev
 }
 
 TrainingTrace run_pairs(const CellRequest& request, const std::filesystem::path& folder,
-                        const Model& model = pairs_model()) {
+                        const Model& model = model::pairs::instance()) {
   const Model* const all[] = {&model};
-  const DataSetRow rows[] = {{"pairs", &open_pairs}};
+  const DataSetRow rows[] = {{"pairs", &data::pairs::open}};
   CellResult result;
   run_training(request, folder, "", result, Telemetry::on, &open_device, {all, rows});
   TrainingTrace ran = training_trace_from(folder / "trace.jsonl");
@@ -54,7 +58,7 @@ TrainingTrace run_pairs(const CellRequest& request, const std::filesystem::path&
   return ran;
 }
 
-TrainingTrace run_pairs(const CellRequest& request, const Model& model = pairs_model()) {
+TrainingTrace run_pairs(const CellRequest& request, const Model& model = model::pairs::instance()) {
   const TemporaryFolder folder;
   return run_pairs(request, folder.path(), model);
 }
@@ -117,7 +121,7 @@ TEST_CASE("buffers are in every record of the state, and running statistics run"
 
 TEST_CASE("each step trains at the rate of its schedule, and says so", "[worker][model]") {
   const TrainingTrace ran = run_pairs(pairs_request("adamw", 12, TraceLevel::step));
-  const ModelPreset& preset = pairs_model().presets().front();
+  const ModelPreset& preset = model::pairs::instance().presets().front();
   for (const StepRecord& step : ran.steps) {
     CHECK(step.learning_rate == learning_rate(preset.optimizer, preset.schedule, step.step, 12));
   }
@@ -196,8 +200,8 @@ TEST_CASE("the workload digest covers buffers, what is frozen, optimizer and sch
    private:
     ModelPreset preset_;
   };
-  const ModelPreset& adamw = pairs_model().presets().front();
-  const std::string plain = digest_of_run(pairs_model());
+  const ModelPreset& adamw = model::pairs::instance().presets().front();
+  const std::string plain = digest_of_run(model::pairs::instance());
   CHECK(digest_of_run(Changed(adamw)) == plain);
   std::set<std::string> digests{plain};
   Changed model(adamw);

@@ -7,15 +7,15 @@
 #include "models/data/scenes/scene_samples.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::data::captions {
 namespace {
 
 constexpr std::int64_t kOwnSide = 24;
 
 }  // namespace
 
-std::unique_ptr<DataSet> open_captions(const std::filesystem::path& data_folder, const ModelPreset& preset);
-std::unique_ptr<DataSet> open_captions(const std::filesystem::path&, const ModelPreset& preset) {
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);
+std::unique_ptr<DataSet> open(const std::filesystem::path&, const ModelPreset& preset) {
   const std::int64_t side = preset.image_side > 0 ? preset.image_side : kOwnSide;
   const std::int64_t length = preset.context_length;
   const auto tokens = [length](std::int64_t sample) { return tokens_of(caption_of(scene_at(sample)), length); };
@@ -31,4 +31,4 @@ std::unique_ptr<DataSet> open_captions(const std::filesystem::path&, const Model
                  }}});
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::data::captions

@@ -7,7 +7,7 @@
 #include "models/data/scenes/scene_samples.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::data::clips {
 namespace {
 
 constexpr std::int64_t kOwnSide = 24;
@@ -61,8 +61,8 @@ void film(std::int64_t sample, std::int64_t side, std::int64_t frames, std::span
 
 }  // namespace
 
-std::unique_ptr<DataSet> open_clips(const std::filesystem::path& data_folder, const ModelPreset& preset);
-std::unique_ptr<DataSet> open_clips(const std::filesystem::path&, const ModelPreset& preset) {
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);
+std::unique_ptr<DataSet> open(const std::filesystem::path&, const ModelPreset& preset) {
   const std::int64_t side = preset.image_side > 0 ? preset.image_side : kOwnSide;
   const std::int64_t frames = preset.frames > 0 ? preset.frames : kOwnFrames;
   const std::int64_t length = preset.context_length;
@@ -80,4 +80,4 @@ std::unique_ptr<DataSet> open_clips(const std::filesystem::path&, const ModelPre
         .whole = [length](std::int64_t sample) { return sentence_of(sample, length).target; }}});
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::data::clips

@@ -6,7 +6,7 @@
 
 #include "models/data/digits/digits.hpp"
 
-namespace reprobench {
+namespace reprobench::data::digits {
 namespace {
 
 class DigitSamples final : public DataSet {
@@ -41,9 +41,9 @@ class DigitSamples final : public DataSet {
 
 }  // namespace
 
-std::unique_ptr<DataSet> open_digits(const std::filesystem::path& data_folder, const ModelPreset& preset);
-std::unique_ptr<DataSet> open_digits(const std::filesystem::path& data_folder, const ModelPreset&) {
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset&) {
   return std::make_unique<DigitSamples>(load_digits(data_folder));
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::data::digits

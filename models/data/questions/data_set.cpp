@@ -8,7 +8,7 @@
 #include "models/data/scenes/scene_samples.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::data::questions {
 namespace {
 
 constexpr std::int64_t kOwnSide = 24;
@@ -67,8 +67,8 @@ void slice(std::int64_t sample, std::int64_t side, std::span<float> to) {
 
 }  // namespace
 
-std::unique_ptr<DataSet> open_questions(const std::filesystem::path& data_folder, const ModelPreset& preset);
-std::unique_ptr<DataSet> open_questions(const std::filesystem::path&, const ModelPreset& preset) {
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);
+std::unique_ptr<DataSet> open(const std::filesystem::path&, const ModelPreset& preset) {
   const std::int64_t side = preset.image_side > 0 ? preset.image_side : kOwnSide;
   const std::int64_t length = preset.context_length;
   for (std::int64_t sample = 0; sample < kScenes * kKinds; ++sample) input_of(sample, length);  // each fits
@@ -81,4 +81,4 @@ std::unique_ptr<DataSet> open_questions(const std::filesystem::path&, const Mode
                          .whole = [length](std::int64_t sample) { return target_of(sample, length); }}});
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::data::questions

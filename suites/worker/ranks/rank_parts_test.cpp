@@ -129,20 +129,20 @@ TEST_CASE("crafted numbers by hand, with two ranks of two elements", "[ranks]") 
   // Element i of rank r in call c is (i + 13 r + 5 c) mod 251 - 125.
   const auto input = [](const char* name, int rank) { return values_of(crafted_input({name, 2, 2, 3}, rank)); };
   const auto output = [](const char* name, int rank) { return values_of(crafted_output({name, 2, 2, 3}, rank)); };
-  using Values = std::vector<float>;
-  CHECK(input("all_reduce", 0) == Values{-110, -109});
-  CHECK(input("all_reduce", 1) == Values{-97, -96});
-  CHECK(output("all_reduce", 0) == Values{-207, -205});
-  CHECK(output("all_reduce", 1) == Values{-207, -205});
-  CHECK(output("reduce", 0) == Values{-207, -205});
+  using Row = std::vector<float>;
+  CHECK(input("all_reduce", 0) == Row{-110, -109});
+  CHECK(input("all_reduce", 1) == Row{-97, -96});
+  CHECK(output("all_reduce", 0) == Row{-207, -205});
+  CHECK(output("all_reduce", 1) == Row{-207, -205});
+  CHECK(output("reduce", 0) == Row{-207, -205});
   CHECK_FALSE(crafted_output({"reduce", 2, 2, 3}, 1).defined());
-  CHECK(output("broadcast", 1) == Values{-110, -109});
-  CHECK(output("send_recv", 0) == Values{-97, -96});
-  CHECK(output("all_gather", 0) == Values{-110, -109, -97, -96});
-  CHECK(input("reduce_scatter", 1) == Values{-97, -96, -95, -94});
-  CHECK(output("reduce_scatter", 1) == Values{-203, -201});
-  CHECK(output("all_to_all", 0) == Values{-110, -109, -97, -96});
-  CHECK(output("all_to_all", 1) == Values{-108, -107, -95, -94});
+  CHECK(output("broadcast", 1) == Row{-110, -109});
+  CHECK(output("send_recv", 0) == Row{-97, -96});
+  CHECK(output("all_gather", 0) == Row{-110, -109, -97, -96});
+  CHECK(input("reduce_scatter", 1) == Row{-97, -96, -95, -94});
+  CHECK(output("reduce_scatter", 1) == Row{-203, -201});
+  CHECK(output("all_to_all", 0) == Row{-110, -109, -97, -96});
+  CHECK(output("all_to_all", 1) == Row{-108, -107, -95, -94});
 }
 
 TEST_CASE("crafted numbers and their sums are exact in every type, whatever the number of ranks", "[ranks]") {

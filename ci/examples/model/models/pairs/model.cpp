@@ -13,7 +13,7 @@
 
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::model::pairs {
 namespace {
 
 constexpr std::int64_t kPixels = 4 * 8;
@@ -90,10 +90,10 @@ class Pairs final : public Model {
 
 }  // namespace
 
-const Model& pairs_model();
-const Model& pairs_model() {
+const Model& instance();
+const Model& instance() {
   static const Pairs kModel;
   return kModel;
 }
 
-}  // namespace reprobench
+}  // namespace reprobench::model::pairs

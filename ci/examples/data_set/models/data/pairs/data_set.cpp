@@ -8,7 +8,7 @@
 #include "models/initial_values.hpp"
 #include "models/model_spec.hpp"
 
-namespace reprobench {
+namespace reprobench::data::pairs {
 namespace {
 
 constexpr std::int64_t kSamples = 96;
@@ -63,9 +63,7 @@ class Pairs final : public DataSet {
 
 }  // namespace
 
-std::unique_ptr<DataSet> open_pairs(const std::filesystem::path& data_folder, const ModelPreset& preset);
-std::unique_ptr<DataSet> open_pairs(const std::filesystem::path&, const ModelPreset&) {
-  return std::make_unique<Pairs>();
-}
+std::unique_ptr<DataSet> open(const std::filesystem::path& data_folder, const ModelPreset& preset);
+std::unique_ptr<DataSet> open(const std::filesystem::path&, const ModelPreset&) { return std::make_unique<Pairs>(); }
 
-}  // namespace reprobench
+}  // namespace reprobench::data::pairs
