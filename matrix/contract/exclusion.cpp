@@ -176,7 +176,8 @@ const std::vector<Row>& rows() {
       {kUnsupported, {kGraph, kFlat}, "its update is no operator of LibTorch, which a captured step is made of"},
       {kUnsupported, {kGraph, kOffload}, "a captured step is work of the device alone, and the host would update"},
       {kUnsupported, {kGraph, kSeveralMicroBatches}, "a captured step has one micro-batch on one rank"},
-      {kUnsupported, {kReplay, kSeveralMicroBatches}, "a replay does steps of one micro-batch on one rank"},
+      {kUnsupported, {kReplay, kSeveralRanks}, "a replay is of one process"},
+      {kUnsupported, {kReplay, kReplicas}, "a replay records the operators of one model"},
   };
   return kRows;
 }

@@ -124,11 +124,16 @@ TEST_CASE("a captured step shows nothing inside, waits for nothing and has one s
   CHECK(found(request, 1) == "unsupported: cuda_graph=on with a replay");
 }
 
-TEST_CASE("a replay does steps of one micro-batch and writes no checkpoints", "[contract]") {
+TEST_CASE("a replay is of one model in one process and writes no checkpoints", "[contract]") {
   CellRequest request = training({});
   request.replay.emplace();
   CHECK(found(request, 1).empty());
-  CHECK(found(request, 2) == "unsupported: a replay with 2 micro-batches");
+  CHECK(found(request, 2) == "unsupported: a replay with world_size=2");
+  request.knobs["accumulate"] = "2";
+  CHECK(found(request, 1).empty());
+  request.knobs["replicas"] = "2";
+  CHECK(found(request, 1) == "unsupported: a replay with replicas=2");
+  request.knobs.clear();
   request.checkpoint.emplace();
   CHECK(found(request, 1) == "unsupported: a replay with checkpoints");
 }

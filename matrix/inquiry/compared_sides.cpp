@@ -78,12 +78,17 @@ CellRequest training_request(const std::string& stack, const WorkloadChoice& cho
 }
 
 void read_trace_of(ComparedSide& side) {
-  if (!side.missing.empty() || side.attempt.lead().trace) return;
-  side.attempt.lead().trace = read_trace(side.folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce);
-  const Trace& trace = *side.attempt.lead().trace;
+  if (!side.missing.empty()) return;
   const bool is_whole = side.attempt.end == AttemptEnd::completed;
-  const std::string& problem = is_whole ? trace.problem : trace.recent_problem;
-  if (!problem.empty()) throw StoreError(side.folder.string() + ": " + problem);
+  for (std::size_t number = 0; number < side.attempt.ranks.size(); ++number) {
+    RankRecord& rank = side.attempt.ranks[number];
+    if (rank.trace) continue;
+    const std::filesystem::path folder = number == 0 ? side.folder : side.stored->run_folder / rank.folder;
+    rank.trace =
+        read_trace(folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce, 1, static_cast<int>(number));
+    const std::string& problem = is_whole ? rank.trace->problem : rank.trace->recent_problem;
+    if (!problem.empty()) throw StoreError(folder.string() + ": " + problem);
+  }
 }
 
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,

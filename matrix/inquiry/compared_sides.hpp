@@ -56,7 +56,7 @@ StoredPairs sides_within_run(const RunCells& cells, NoPair no_pair = NoPair::is_
 // about the others.
 void take_differing_repeats(SidePair& pair);
 
-// Reads a side's trace unless it is in memory. Throws StoreError for a trace that is not whole.
+// Reads the traces of a side's ranks that are not in memory. Throws StoreError for a trace that is not whole.
 void read_trace_of(ComparedSide& side);
 
 // The request for the workload on a stack with these knobs, on the CPU and with every tensor digested. Throws

@@ -54,7 +54,6 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
     differ(name, a.knobs.at(name), b.knobs.at(name));
   }
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));
-  if (a.world_size > 1) return fmt::format("only attempts of one rank are compared yet, these have {}", a.world_size);
   if (digests_tensors(a.trace) != digests_tensors(b.trace)) {
     differ("trace level", to_string(a.trace), to_string(b.trace));
   }
@@ -137,10 +136,8 @@ std::string repeats_text(const ComparedSide& measured, const ComparedSide& expec
   return ours == 1 ? ", in the one repeat of both" : fmt::format(", in all {} repeats of both", ours);
 }
 
-std::string place_of(const Divergence& first, const ComparedSide& measured, const ComparedSide& expected) {
+std::string place_of(const Divergence& first, const Trace& ours, const Trace& theirs) {
   if (first.tensor.empty()) {
-    const Trace& ours = *measured.attempt.lead().trace;
-    const Trace& theirs = *expected.attempt.lead().trace;
     const bool is_forgotten = (forgets_steps(ours) && tensors_of_step(ours, first.step) == nullptr) ||
                               (forgets_steps(theirs) && tensors_of_step(theirs, first.step) == nullptr);
     return fmt::format("step {}, its {}{}", first.step, first.role,
@@ -182,10 +179,23 @@ std::string explanation_sentence(const Explanation& explained) {
   return sentence;
 }
 
+// The rank whose trace differs first; the first rank if none does.
+std::size_t rank_that_differs_first(const AttemptRecord& measured, const AttemptRecord& expected,
+                                    TraceComparison& comparison) {
+  std::size_t first = 0;
+  for (std::size_t rank = 0; rank < std::min(measured.ranks.size(), expected.ranks.size()); ++rank) {
+    TraceComparison of_rank = compare_traces(*measured.ranks[rank].trace, *expected.ranks[rank].trace);
+    const bool is_earlier = of_rank.first && (!comparison.first || of_rank.first->step < comparison.first->step);
+    if (rank > 0 && !is_earlier) continue;
+    comparison = std::move(of_rank);
+    first = rank;
+  }
+  return first;
+}
+
 // What the traces show beside the first difference.
-void describe_difference(CellComparison& comparison, const ComparedSide& measured, const ComparedSide& expected) {
-  const Trace& ours = *measured.attempt.lead().trace;
-  const Trace& theirs = *expected.attempt.lead().trace;
+void describe_difference(CellComparison& comparison, const ComparedSide& measured, const Trace& ours,
+                         const Trace& theirs) {
   DivergenceStrip strip = divergence_strip(ours, theirs, comparison.trace.first->step);
   if (!strip.rows.empty()) comparison.strip = std::move(strip);
   comparison.events = event_flips(ours, theirs);
@@ -240,7 +250,9 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
     return comparison;
   }
   comparison.non_finite = non_finite_side(measured, expected);
-  comparison.trace = compare_traces(*measured.attempt.lead().trace, *expected.attempt.lead().trace);
+  const std::size_t rank = rank_that_differs_first(measured.attempt, expected.attempt, comparison.trace);
+  const Trace& ours = *measured.attempt.ranks[rank].trace;
+  const Trace& theirs = *expected.attempt.ranks[rank].trace;
   std::vector<std::string>& doubts = comparison.doubts;
   doubts = reasons_against_equality(comparison, measured, expected);
   if (!comparison.trace.first && comparison.non_finite) doubts.insert(doubts.begin(), comparison.non_finite->sentence);
@@ -254,11 +266,11 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
     return comparison;
   }
   comparison.word = Match::differs;
-  describe_difference(comparison, measured, expected);
+  describe_difference(comparison, measured, ours, theirs);
+  const std::string on_rank = measured.attempt.ranks.size() > 1 ? fmt::format(" on rank {}", rank) : "";
   comparison.sentence =
-      difference_sentence(comparison, place_of(*comparison.trace.first, measured, expected),
-                          other_skip_text(*measured.attempt.lead().trace, *expected.attempt.lead().trace,
-                                          comparison.measured_name, comparison.expected_name));
+      difference_sentence(comparison, place_of(*comparison.trace.first, ours, theirs) + on_rank,
+                          other_skip_text(ours, theirs, comparison.measured_name, comparison.expected_name));
   if (measured.stored && expected.stored) {
     comparison.sentence +=
         fmt::format("; repeat {} against repeat {}", measured.attempt.repeat, expected.attempt.repeat);
@@ -266,10 +278,10 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   for (const std::string& doubt : doubts) comparison.sentence += "; " + doubt;
   if (!settings.explain) return comparison;
   if (comparison.non_finite) {
-    const bool ours = comparison.non_finite->is_measured;
+    const bool is_measured = comparison.non_finite->is_measured;
     answer(comparison, "origin of what is not finite", [&] {
-      const std::string origin = non_finite_sentence(ours ? measured : expected, ours ? expected : measured,
-                                                     comparison.non_finite->step, replays);
+      const std::string origin = non_finite_sentence(
+          is_measured ? measured : expected, is_measured ? expected : measured, comparison.non_finite->step, replays);
       comparison.non_finite->sentence += "; " + origin;
       comparison.sentence += "; " + origin;
     });
@@ -280,8 +292,7 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
     comparison.explanation =
         explain_difference(measured, expected, *comparison.trace.first, comparison.differences, settings, replays);
     if (settings.later_steps > 0) {
-      comparison.explanation->later_steps =
-          later_courses(*measured.attempt.lead().trace, *expected.attempt.lead().trace, comparison.trace.first->step);
+      comparison.explanation->later_steps = later_courses(ours, theirs, comparison.trace.first->step);
       judge_later_steps(measured, expected, later_steps(comparison, settings.later_steps), replays,
                         *comparison.explanation);
     }

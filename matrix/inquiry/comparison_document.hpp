@@ -384,6 +384,22 @@ struct Description<CellRatio> {
   }
 };
 
+// Of a training that ranks or replicas share out: whether one process that does all of it has their bits.
+struct OneProcessJudgement {
+  Match word = Match::not_comparable;  // `differs`: of the measured side alone, so the sharing out is broken there
+  std::string sentence;
+};
+
+template <>
+struct Description<OneProcessJudgement> {
+  static constexpr About about =
+      About::part("one_process", "Whether one process that does all micro-batches has the bits of the ranks.");
+  static void fields(auto& field, OneProcessJudgement& judgement) {
+    field("word", judgement.word, "differs: on the measured side alone, where sharing out the work changes it.");
+    field("sentence", judgement.sentence);
+  }
+};
+
 struct CellComparison {
   std::string measured;
   std::string expected;
@@ -402,8 +418,9 @@ struct CellComparison {
   std::optional<LossSplit> split;
   std::optional<OverBound> over_bound;
   std::optional<NonFinite> non_finite;
-  std::optional<TrajectoryJudgement> trajectory;  // class C, if asked for
-  std::optional<LossEquivalence> equivalence;     // class D, if asked for
+  std::optional<OneProcessJudgement> one_process;  // of ranks or replicas whose difference was asked about
+  std::optional<TrajectoryJudgement> trajectory;   // class C, if asked for
+  std::optional<LossEquivalence> equivalence;      // class D, if asked for
   std::optional<Explanation> explanation;
   std::vector<std::string> unanswered;  // what a replay that failed left unsaid; stored in the sentence alone
 };
@@ -434,6 +451,8 @@ struct Description<CellComparison> {
     field("loss_split", comparison.split);
     field("first_over_bound", comparison.over_bound);
     field("non_finite", comparison.non_finite);
+    field.optional("one_process", comparison.one_process,
+                   "Of ranks or replicas: what follows is of one process that does all their micro-batches.");
     field("trajectory", comparison.trajectory);
     field("equivalence", comparison.equivalence);
     field("explanation", comparison.explanation);

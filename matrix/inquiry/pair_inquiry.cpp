@@ -6,6 +6,7 @@
 
 #include "matrix/inquiry/cell_ratios.hpp"
 #include "matrix/inquiry/ensemble.hpp"
+#include "matrix/inquiry/one_process.hpp"
 
 namespace reprobench {
 namespace {
@@ -24,6 +25,46 @@ bool is_of_one_workload(const ComparedSide& measured, const ComparedSide& expect
   return ours && theirs && ours->workload_digest == theirs->workload_digest;
 }
 
+// How the two courses lie beside those that rounding alone takes.
+void ask_of_courses(CellComparison& comparison, const SidePair& pair, const PairQuestions& questions, Replays& replays,
+                    const Announce& announce) {
+  if (questions.trajectory) {
+    answer(comparison, "trajectory", [&] {
+      const auto around = envelope_around(pair.second, questions.members, false, questions.store, replays, announce);
+      comparison.trajectory =
+          judge_trajectory(*pair.first.attempt.lead().trace, *pair.second.attempt.lead().trace, around.envelope);
+    });
+  }
+  if (questions.seeds > 0) {
+    answer(comparison, "loss curves",
+           [&] { comparison.equivalence = equivalence_of_stacks(pair, questions.seeds, replays); });
+  }
+}
+
+// A replay is one process. If that has the bits of the ranks, what it says of the difference is the answer.
+void inquire_in_one_process(CellComparison& comparison, const SidePair& shared, const PairQuestions& questions,
+                            Replays& replays, const Announce& announce) {
+  answer(comparison, "the same in one process", [&] {
+    OneProcess one = train_in_one_process(shared, replays);
+    comparison.one_process = one.judgement;
+    comparison.sentence += "; " + one.judgement.sentence;
+    if (one.judgement.word != Match::equal) return;
+    ExplainSettings settings = questions.explain;
+    settings.bounds_store = questions.store;
+    CellComparison answered = compare_cells(one.sides.first, one.sides.second, settings, replays);
+    if (answered.word != Match::differs) {
+      comparison.unanswered.push_back("in one process " + answered.sentence);
+      comparison.sentence += "; not answered: " + comparison.unanswered.back();
+      return;
+    }
+    answered.ratios = std::move(comparison.ratios);
+    answered.one_process = std::move(comparison.one_process);
+    answered.sentence = comparison.sentence + "; there, " + answered.sentence;
+    comparison = std::move(answered);
+    ask_of_courses(comparison, one.sides, questions, replays, announce);
+  });
+}
+
 }  // namespace
 
 CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& replays, const Announce& announce) {
@@ -32,10 +73,11 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
   ComparedSide& expected = pair.second;
   read_trace_of(measured);
   read_trace_of(expected);
+  const std::string missing = missing_device(pair, questions.devices);
+  const bool is_shared = is_shared_out(measured.request) || is_shared_out(expected.request);
   ExplainSettings settings = questions.explain;
   settings.bounds_store = questions.store;
-  const std::string missing = missing_device(pair, questions.devices);
-  if (!missing.empty()) settings.explain = false;
+  if (!missing.empty() || is_shared) settings.explain = false;
   CellComparison comparison = compare_cells(measured, expected, settings, replays);
   if (is_of_one_workload(measured, expected)) comparison.ratios = cell_ratios(measured, expected);
   if (comparison.word != Match::differs) return comparison;
@@ -43,23 +85,19 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
     if (questions.explain.explain) comparison.sentence += "; not replayed: this host has no " + missing;
     return comparison;
   }
-  if (questions.trajectory) {
-    answer(comparison, "trajectory", [&] {
-      const auto around = envelope_around(expected, questions.members, false, questions.store, replays, announce);
-      comparison.trajectory =
-          judge_trajectory(*measured.attempt.lead().trace, *expected.attempt.lead().trace, around.envelope);
-    });
+  if (is_shared) {
+    const bool asks_more = questions.explain.explain || questions.trajectory || questions.seeds > 0;
+    if (asks_more) inquire_in_one_process(comparison, pair, questions, replays, announce);
+    return comparison;
   }
-  if (questions.seeds > 0) {
-    answer(comparison, "loss curves",
-           [&] { comparison.equivalence = equivalence_of_stacks(pair, questions.seeds, replays); });
-  }
+  ask_of_courses(comparison, pair, questions, replays, announce);
   return comparison;
 }
 
 Match judged_by(const CellComparison& comparison, FailOn what) {
   if (comparison.word != Match::differs || what == FailOn::any) return comparison.word;
   if (comparison.non_finite) return Match::differs;
+  if (comparison.one_process && comparison.one_process->word != Match::equal) return comparison.one_process->word;
   const auto& explained = comparison.explanation;
   if (!explained || !explained->lockstep) return Match::not_comparable;
   // Without a diagnosis no call made the difference, and the steps against fp64 are all that is known.

@@ -130,9 +130,12 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
       std::int64_t& peak_bytes = peak_bytes_[workload_of(tasks[i])];
       peak_bytes = std::max(peak_bytes, attempt.lead().result->peak_rss_bytes);
     }
-    if (!attempt.lead().trace && attempt.lead().result) {
-      attempt.lead().trace = read_trace(folder / "trace.jsonl", plan.cells[i].cell.request.cell_id, attempt.nonce,
-                                        first_step_of(tasks[i].request));
+    int number = -1;
+    for (RankRecord& rank : attempt.ranks) {
+      ++number;
+      if (rank.trace || !rank.result) continue;
+      rank.trace = read_trace(directory.folder() / rank.folder / "trace.jsonl", plan.cells[i].cell.request.cell_id,
+                              attempt.nonce, first_step_of(tasks[i].request), number);
     }
     outcomes.push_back({folder, std::move(attempt)});
   }

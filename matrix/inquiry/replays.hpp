@@ -42,7 +42,7 @@ struct ReplayTask {
 
 struct ReplayOutcome {
   std::filesystem::path folder;  // of the attempt, absolute
-  AttemptRecord attempt;         // with its trace, if it came to a result
+  AttemptRecord attempt;         // with the trace of each rank that came to a result
 };
 
 // Throws ReplayFailed.

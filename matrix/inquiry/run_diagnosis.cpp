@@ -7,11 +7,9 @@
 namespace reprobench {
 namespace {
 
-constexpr std::string_view kMetric = "numerics.beyond_rounding";
-
 bool is_asked(const SharedList<CellThreshold>& thresholds) {
   return std::ranges::any_of(thresholds, [](const CellThreshold& threshold) {
-    return threshold.gate == Gate::armed && threshold.metric == kMetric;
+    return threshold.gate == Gate::armed && threshold.metric == kBeyondRounding;
   });
 }
 
@@ -35,11 +33,11 @@ CellDiagnosis named_of(const SidePair& pair, ExplainedWord word, std::string sen
   return {pair.first.request.cell_id, pair.second.request.cell_id, word, std::move(sentence)};
 }
 
-// A weight moves in one process alone, and masks are on record where every tensor is.
+// Masks are on record where every tensor is.
 bool has_trajectory(const SidePair& pair) {
   const auto& [ours, theirs] = pair;
   return ours.request.trace == TraceLevel::tensor && theirs.request.trace == TraceLevel::tensor &&
-         ours.request.world_size == 1 && ours.request.workload.steps > 1;
+         ours.request.workload.steps > 1;
 }
 
 DiagnosedCell ask(SidePair& pair, const RunDiagnosisSettings& settings, Replays& replays, const Announce& announce) {

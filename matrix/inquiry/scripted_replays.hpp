@@ -87,6 +87,9 @@ class ScriptedReplays : public Replays {
     attempt.lead().trace->header.level = request.trace;
     attempt.lead().result = CellResult{};
     attempt.lead().result->workload_digest = to_hex(workload);
+    for (const char* knob : {"threads", "accumulate"}) {
+      attempt.lead().result->knobs_resolved[knob] = request.knobs.at(knob);
+    }
     attempt.lead().result->fingerprint.components = {{"torch", request.stack, request.stack, request.stack}};
     if (!replay.hold_state) save_if_asked(replay, first_step_of(request) - 1, network, outcome.folder);
 

@@ -14,6 +14,9 @@
 namespace reprobench {
 
 // A threshold as it holds for one cell, after suite, matrix and `where` rules were applied.
+// Asks whether numbers that differ from the reference's do so by more than rounding.
+inline constexpr std::string_view kBeyondRounding = "numerics.beyond_rounding";
+
 struct CellThreshold {
   std::string metric;
   Gate gate = Gate::armed;

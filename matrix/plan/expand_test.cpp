@@ -451,8 +451,9 @@ TEST_CASE("a matrix of many cells holds once what they have alike", "[plan]") {
   CHECK(cells[5].request.knobs == KnobValues{{"precision", "bf16"}, {"seed", "3"}});
   std::set<const std::vector<CellThreshold>*> lists;
   for (const Cell& cell : cells) {
+    // Of the candidate also what its differing numbers are.
     CHECK(cell.thresholds.size() ==
-          (cell.request.stack == "a" ? 1u : 0u) + (knob_of(cell, "precision") == "fp32" ? 1u : 0u));
+          (cell.request.stack == "a" ? 2u : 0u) + (knob_of(cell, "precision") == "fp32" ? 1u : 0u));
     lists.insert(&cell.thresholds.items());
   }
   CHECK(lists.size() == 4);
@@ -463,4 +464,37 @@ TEST_CASE("an included cell has the default of an axis it does not name, and say
   REQUIRE(cells.size() == 2);
   CHECK(cells[1].slug == "smoke-mlp-b-cpu-fp32");
   CHECK(cells[1].coordinates.at("precision") == "fp32");
+}
+
+TEST_CASE("whoever names another stack as the reference asks what its differing numbers are", "[plan]") {
+  const std::string stacks = "axes: {stack: [a, b]}\nreference: {stack: b}\n";
+  const auto asked_in = [](const std::vector<Cell>& cells) {
+    return find_threshold(cells.at(0), "numerics.beyond_rounding");
+  };
+  const auto cells = expand_test(stacks);
+  REQUIRE(asked_in(cells) != nullptr);
+  CHECK(asked_in(cells)->gate == Gate::armed);
+  CHECK(asked_in(cells)->bound.text == "max: 0");
+  CHECK(to_string(asked_in(cells)->mark) == "m.yaml:5:1");
+  CHECK(find_threshold(cells.at(1), "numerics.beyond_rounding") == nullptr);  // the reference itself
+
+  SECTION("a matrix can disarm it") {
+    const auto disarmed = expand_test(stacks + "thresholds: {numerics.beyond_rounding: {gate: record_only}}\n");
+    CHECK(asked_in(disarmed)->gate == Gate::record_only);
+  }
+  SECTION("a rule that compares numbers takes its place, one of speed does not") {
+    const auto with = [&](const char* rule) {
+      return asked_in(expand_test(stacks, smoke_suite(fmt::format("thresholds:\n  {}\n", rule)))) != nullptr;
+    };
+    CHECK_FALSE(with("numerics.reference_mismatches: {max: 0, vs: reference}"));
+    CHECK(with("throughput.step_time: {max_regression: 5%, vs: reference}"));
+    CHECK(with("numerics.repeat_mismatches: {max: 0}"));
+  }
+  SECTION("where the reference has other settings, too, numbers may differ") {
+    const std::string axes = "axes: {stack: [a, b], precision: [fp32, bf16]}\n";
+    const auto of_both = expand_test(axes + "reference: {stack: b, precision: fp32}\n");
+    CHECK(find_threshold(of_both.at(0), "numerics.beyond_rounding") != nullptr);  // a, fp32
+    CHECK(find_threshold(of_both.at(1), "numerics.beyond_rounding") == nullptr);  // a, bf16
+    CHECK(asked_in(expand_test(axes + "reference: {precision: bf16}\n")) == nullptr);
+  }
 }

@@ -74,6 +74,22 @@ std::string unarmed_because(const ThresholdRule& rule, const RulesOfCell& rules)
                      rule.where.text());
 }
 
+// Other armed checks of numerics do not ask what differs from the reference, so this one is a question by itself.
+std::string difference_unasked_because(const RulesOfCell& rules) {
+  const CellThreshold* asked = nullptr;
+  for (const CellThreshold& threshold : rules.cell.thresholds) {
+    const bool is_armed = threshold.gate == Gate::armed;
+    if (threshold.metric == "numerics.reference_mismatches" && is_armed) return "";
+    if (threshold.metric == kBeyondRounding && !is_armed) asked = &threshold;
+  }
+  if (asked == nullptr) return "";
+  const Mark& by = asked->gate_mark.file.empty() ? asked->mark : asked->gate_mark;
+  const std::string where = condition_of(by, rules);
+  if (where.empty()) return "";
+  return fmt::format("`{}` of {} is only recorded here, by {}{}", asked->metric, to_string(asked->mark), to_string(by),
+                     where);
+}
+
 bool has_gap(Dimension dimension, const std::vector<Gap>& gaps) {
   return std::ranges::find(gaps, dimension, &Gap::dimension) != gaps.end();
 }
@@ -90,6 +106,11 @@ std::vector<Gap> unarmed_dimensions(const RulesOfCell& rules) {
     if (why.empty()) continue;
     gaps.push_back(
         {rule->dimension, "unarmed", fmt::format("no check of {} is armed: {}", to_string(rule->dimension), why)});
+  }
+  const std::string why = difference_unasked_because(rules);
+  if (!why.empty() && !has_gap(Dimension::numerics, gaps)) {
+    gaps.push_back({Dimension::numerics, "unarmed",
+                    fmt::format("no check asks whether numbers differ by more than rounding: {}", why)});
   }
   return gaps;
 }

@@ -21,7 +21,7 @@ struct RulesOfCell {
 
 // Dimensions in which no bound is armed in the end, although a rule arms one for the cell, or for the same cell at
 // another value of the compared axis. A bound that only holds others against a reference is no question to the
-// reference itself.
+// reference itself. For numerics there is a second question: kBeyondRounding, disarmed by a rule with a `where`.
 std::vector<Gap> unarmed_dimensions(const RulesOfCell& rules);
 
 // Dimensions with an armed bound against the reference, which falls away because the cell is the reference.

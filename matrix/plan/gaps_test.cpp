@@ -123,3 +123,19 @@ TEST_CASE("a required cell that is its own reference is held against nothing", "
   CHECK(gaps_of("axes: {stack: [new, old]}\nrequired: [{device: cpu}]\nreference: {stack: old}\n").empty());
   CHECK(gaps_of(axes + "{stack: new}\n", "thresholds:\n  numerics.repeat_mismatches: {max: 0}\n").empty());
 }
+
+TEST_CASE("a stale rule that lets the candidate's numbers differ leaves it a gap, whatever else is armed", "[plan]") {
+  const auto rule = [](const char* stack) {
+    return candidate(
+        fmt::format("  numerics.beyond_rounding: [{{gate: record_only, where: \"stack != {}\"}}]\n", stack));
+  };
+  CHECK(gaps_of(rule("new")).empty());
+  CHECK(gaps_of(rule("old")) ==
+        "new numerics: unarmed: no check asks whether numbers differ by more than rounding: `numerics.beyond_rounding` "
+        "of m.yaml:5:1 is only recorded here, by m.yaml:8:30, where `stack != old`\n");
+  // Without a condition somebody decided so, and equal bits ask more.
+  CHECK(gaps_of(candidate("  numerics.beyond_rounding: {gate: record_only}\n")).empty());
+  CHECK(gaps_of(rule("old") + "  numerics.reference_mismatches: {max: 0, vs: reference}\n",
+                std::string(kMemory) + "  numerics.beyond_rounding: {max: 0, vs: reference}\n")
+            .empty());
+}

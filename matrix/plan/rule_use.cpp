@@ -101,6 +101,11 @@ CoordinateLookup selection_coordinates(const Cell& cell) {
 
 RuleUse::RuleUse(const MatrixSpec& matrix)
     : matrix_(matrix),
+      by_reference_{.metric = std::string(kBeyondRounding),
+                    .of = {},
+                    .bound = Bound{Bound::Kind::max, 0, "max: 0", true},
+                    .where = {},
+                    .mark = matrix.reference_mark},
       exclusions_(matrix.exclude),
       excluded_(matrix.exclude.size()),
       required_(matrix.required.size()),
@@ -149,10 +154,28 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
   add(suite.thresholds);
   selected.of_suite = selected.rules.size();
   add(matrix_.thresholds);
+  if (leaves_numbers_unasked(cell, coordinates, selected)) {
+    selected.rules.insert(selected.rules.begin() + static_cast<std::ptrdiff_t>(selected.of_suite), &by_reference_);
+    ++selected.of_suite;
+  }
   const auto [found, is_new] = thresholds_of_rules_.try_emplace(std::move(selected));
   if (is_new) found->second = thresholds_of(found->first);
   cell.thresholds = found->second;
   if (cell.required) cell.gaps = unarmed_dimensions({matrix_, suite, cell, coordinates, is_reference});
+}
+
+// A suite holds ranks against one rank, each on its own stack. Both train other numbers than the reference's stack, and
+// all of its checks pass.
+bool RuleUse::leaves_numbers_unasked(const Cell& cell, const CoordinateLookup& coordinates,
+                                     const Selected& selected) const {
+  const bool is_of_another_stack =
+      matrix_.reference.contains("stack") && std::ranges::all_of(matrix_.reference, [&](const auto& named) {
+        return named.first == "stack" || coordinates(named.first) == named.second;
+      });
+  return is_of_another_stack && !cell.request.workload.is_probe() &&
+         std::ranges::none_of(selected.rules, [](const ThresholdRule* rule) {
+           return rule->dimension == Dimension::numerics && rule->bound && rule->bound->vs_reference;
+         });
 }
 
 std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {

@@ -24,7 +24,8 @@ class RuleUse {
   bool is_excluded(const CoordinateLookup& cell);
 
   // Applies `required`, injections and thresholds. `is_reference` says that others are compared with this cell, so
-  // bounds against the reference do not hold for it.
+  // bounds against the reference do not hold for it. A training whose reference is another stack is asked whether its
+  // numbers differ by more than rounding, even where no rule compares numbers. A rule can still disarm that.
   void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
   // Reports rules that selected no cell (RB024 for `exclude`, RB040 for the rest) and bounds that took away a suite's
@@ -42,8 +43,10 @@ class RuleUse {
   };
 
   std::vector<CellThreshold> thresholds_of(const Selected& selected);
+  bool leaves_numbers_unasked(const Cell& cell, const CoordinateLookup& coordinates, const Selected& selected) const;
 
   const MatrixSpec& matrix_;
+  const ThresholdRule by_reference_;
   SelectionIndex exclusions_;
   std::vector<bool> excluded_;
   std::vector<bool> required_;

@@ -103,7 +103,9 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
      "is asked about, and is not its own reference. `device: present` in a map stands for every device of this host.",
      &read_selection_rules<&MatrixSpec::required, &read_required_rule>},
     {"reference", kOptional,
-     "Who is compared with whom: the coordinates that a cell's reference has instead of its own.", &read_reference},
+     "Who is compared with whom: the coordinates that a cell's reference has instead of its own. Another stack: "
+     "trainings may differ by rounding alone (`numerics.beyond_rounding`).",
+     &read_reference},
     {"repeat", kOptional, "Fresh processes a cell, instead of the suites', and no more than `max_repeat`.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_repeat(matrix.repeats, entry, scope); }},
     {"max_repeat", kOptional, "As many at most, instead of the suites'; see suites. Without it `repeat`.",

@@ -85,7 +85,7 @@ std::string diagnosed_text(const std::vector<const CellVerdict*>& differing) {
   std::map<CheckStatus, std::size_t> counts;
   for (const CellVerdict* cell : differing) {
     for (const CheckResult& check : cell->checks) {
-      if (check.metric == "numerics.beyond_rounding") ++counts[check.status];
+      if (check.metric == kBeyondRounding) ++counts[check.status];
     }
   }
   if (counts.empty()) return "";

@@ -419,10 +419,6 @@ TEST_CASE("no number of sides with other workloads is compared", "[explanation]"
     measured.request.workload.batch_size = 16;
     says = "the workloads differ: batch_size 16 against 8";
   }
-  SECTION("several ranks") {
-    measured.request.world_size = expected.request.world_size = 2;
-    says = "only attempts of one rank are compared yet, these have 2";
-  }
   SECTION("the number of ranks") {
     measured.request.world_size = 2;
     says = "the workloads differ: world_size 2 against 1";

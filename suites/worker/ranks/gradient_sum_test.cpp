@@ -123,9 +123,9 @@ TEST_CASE("what does a step in one piece takes no micro-batches", "[ranks]") {
   request.knobs = with_defaults({});
   request.device = "cpu";
   request.world_size = 1;
-  request.knobs["accumulate"] = "2";
+  request.knobs["replicas"] = "2";
   request.replay.emplace();
-  CHECK_THROWS_WITH(train(), "a replay with 2 micro-batches: a replay does steps of one micro-batch on one rank");
+  CHECK_THROWS_WITH(train(), "a replay with replicas=2: a replay records the operators of one model");
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ void OperatorTrace::begin_step(std::int64_t step) {
 
 void OperatorTrace::enter_pass(const std::string& pass) {
   if (pass_ == "forward" && pass != "forward") end_module("loss");
+  if (pass == "forward") first_of_module_ = records_.size();  // behind the passes of an earlier micro-batch
   pass_ = pass;
   contents_.clear();  // between passes faults are planted, behind LibTorch's back
 }

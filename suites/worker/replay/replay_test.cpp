@@ -117,6 +117,30 @@ TEST_CASE("operator calls repeat, cover all passes and name the module they work
   }
 }
 
+TEST_CASE("calls of each micro-batch name the modules that they work for", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(2);
+  request.knobs["accumulate"] = "2";
+  const std::string chain = train(request, folder.path()).chain;
+  request.replay = steps_of(1, 2);
+  request.replay->operators_from = request.replay->operators_to = 2;
+  CHECK(train(request, folder.path()).chain == chain);
+  std::map<std::string, int> products;
+  int of_no_module = 0;
+  for (const OperatorRecord& call : calls_in(folder.path())) {
+    if (call.name == "aten::addmm" || (call.pass == "backward" && call.name == "aten::mm")) {
+      ++products[call.pass + " of " + call.module];
+    }
+    of_no_module += call.pass == "backward" && call.module.empty() && call.name == "aten::add" ? 1 : 0;
+  }
+  const std::map<std::string, int> of_two = {{"forward of fc1", 2},
+                                             {"backward of fc1", 2},
+                                             {"forward of predicted_class", 2},
+                                             {"backward of predicted_class", 4}};
+  CHECK((products == of_two));
+  CHECK(of_no_module > 0);  // sums over micro-batches
+}
+
 // The calls of step 2 of an mlp training that take equal values with a fault and without, and make others of them:
 // "forward aten::addmm".
 std::vector<std::string> made_different(const std::string& fault) {
