@@ -9,9 +9,9 @@
 #   ci/planted_runs.sh --check      every change of ci/planted_sources still finds its place
 #
 # Faults are those of `reprobench list faults`. Sources are ci/planted_sources/*.diff: changes to the worker's sources, of which the
-# tables of faults know nothing; each needs a build of a minute. With neither option all of both are asked (hours). The candidate is
-# torch-2.9.0-cu128. The reference is torch-2.8.0-cu128, which has equal bits, and behind a release torch-2.1.0-cu121; of a fault
-# behind `isa` it is the candidate's own stack.
+# tables of faults know nothing; each needs a build of a minute. A source may name micro-batches of a step (`accumulate:`). With
+# neither option all of both are asked (hours). The candidate is torch-2.9.0-cu128. The reference is torch-2.8.0-cu128, which has equal
+# bits, and behind a release torch-2.1.0-cu121; of a fault behind `isa` it is the candidate's own stack.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
@@ -81,7 +81,7 @@ matrix() { # MODEL SCENE fault|source
 schema: 1
 name: planted
 suites: [determinism]
-axes: {stack: [$stacks], device: [cpu], cpu_isa: [native, default]}
+axes: {stack: [$stacks], device: [cpu], cpu_isa: [native, default]$further_axes}
 exclude:
   - {where: "workload != $1"}
 YAML
@@ -92,7 +92,7 @@ YAML
   echo "reference: {stack: $reference, cpu_isa: native}"
 }
 
-asked=0 wrong=0 refused=0
+asked=0 wrong=0 refused=0 further_axes=
 ask() { # CHANGE MODEL SCENE right|wrong fault|source OPTION...
   local began=$SECONDS status=0 word answer
   matrix "$2" "$3" "$5" >"$work/planted.yaml"
@@ -164,6 +164,7 @@ for source in "${sources[@]}"; do
   read -r kind _ <"$diff"
   build "$diff"
   read -ra suited < <(sed -n 's/^models: //p' "$diff")
+  further_axes=$(sed -n 's/^accumulate: \(.*\)$/, accumulate: [\1]/p' "$diff")
   for model in "${suited[@]}"; do
     case " ${models[*]} " in *" $model "* | *" $model".*) ;; *) continue ;; esac
     [ "$model" != llama ] || model=llama.tiny
