@@ -326,6 +326,35 @@ TEST_CASE("a side without the tensors of its last steps is refused, however it e
   CHECK_NOTHROW(read_trace_of(side));
 }
 
+TEST_CASE("the trace of each rank is read from its own folder, and has to be its own", "[compared_sides]") {
+  TemporaryFolder store;
+  SampleAttempt sample;
+  sample.write(store.path / "rank-0");
+  const bool is_its_own = GENERATE(true, false);
+  sample.lines.front() = to_json(TraceHeader{sample.request.cell_id,
+                                             sample.request.nonce,
+                                             std::string(32, 'a'),
+                                             sample.request.trace,
+                                             {},
+                                             is_its_own ? 1 : 0});
+  sample.write(store.path / "rank-1");
+  ComparedSide side{"two ranks", sample.request, {}, store.path / "rank-0", StoredCell{}};
+  side.stored->run_folder = store.path;
+  side.attempt.nonce = sample.request.nonce;
+  side.attempt.end = AttemptEnd::completed;
+  side.attempt.ranks.resize(2);
+  side.attempt.ranks[0].folder = "rank-0";
+  side.attempt.ranks[1].folder = "rank-1";
+  if (!is_its_own) {
+    CHECK_THROWS_WITH(read_trace_of(side), Catch::Contains("rank 0 does not match expected 1"));
+    return;
+  }
+  read_trace_of(side);
+  REQUIRE(side.attempt.ranks[1].trace);
+  CHECK(side.attempt.ranks[1].trace->header.rank == 1);
+  CHECK(side.attempt.ranks[1].trace->steps.size() == 3);
+}
+
 Capability workloads() {
   Capability capability;
   capability.workloads = {{"mlp", "", {{"base", 114, 8}, {"wide", 1140, 4}}}, {"gpt2", "", {{"tiny", 114, 2}}}};
