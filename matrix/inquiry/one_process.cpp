@@ -28,20 +28,20 @@ struct Found {
   std::string sentence;
 };
 
-Found bits_of(const ComparedSide& shared, const ComparedSide& alone) {
-  const std::string parts = fmt::format("the {} of {}", parts_text(shared.request), shared.label);
+Found bits_of(const ComparedSide& shared, const ComparedSide& alone, const char* side) {
+  const std::string trained = fmt::format("what {} of the {} side train", parts_text(shared.request), side);
   const CellEvidence in_one = evidence_of(alone, "one process");
   const Measurement found = differing_from_one_rank(evidence_of(shared, shared.label), &in_one);
-  if (!found.value) return {Match::not_comparable, fmt::format("{}: {}", parts, found.missing)};
+  if (!found.value) return {Match::not_comparable, fmt::format("{} cannot be compared: {}", trained, found.missing)};
   if (*found.value == 0) return {Match::equal, ""};
   const CheckDivergence& first = *found.divergence;
   return {Match::differs,
-          fmt::format("{}: {}, in step {} {} `{}`", parts, found.statement, first.step, first.role, first.tensor)};
+          fmt::format("{} {}, in step {} {} `{}`", trained, found.statement, first.step, first.role, first.tensor)};
 }
 
 OneProcessJudgement judged(const SidePair& shared, const SidePair& alone) {
-  const Found measured = bits_of(shared.first, alone.first);
-  const Found expected = bits_of(shared.second, alone.second);
+  const Found measured = bits_of(shared.first, alone.first, "measured");
+  const Found expected = bits_of(shared.second, alone.second, "expected");
   const std::int64_t micro_batches = micro_batches_of(shared.first.request);
   if (measured.word == Match::equal && expected.word == Match::equal) {
     return {Match::equal, fmt::format("one process that does all {} micro-batches has the bits of the {} on both sides",

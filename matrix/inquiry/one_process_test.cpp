@@ -91,7 +91,8 @@ TEST_CASE("where sharing out changes the measured side alone it is to blame", "[
   const CellComparison found = scene.inquired();
   REQUIRE(found.one_process);
   CHECK(found.one_process->word == Match::differs);
-  CHECK(found.one_process->sentence.starts_with("the 2 replicas of stack-b: differs from one process in"));
+  CHECK(found.one_process->sentence.starts_with(
+      "what 2 replicas of the measured side train differs from one process in"));
   CHECK(found.one_process->sentence.find("in step 2 forward_output `fc1`") != std::string::npos);
   CHECK_FALSE(found.explanation);
   CHECK(judged_by(found, FailOn::defect) == Match::differs);
