@@ -13,10 +13,11 @@
 
 namespace reprobench {
 
-// A threshold as it holds for one cell, after suite, matrix and `where` rules were applied.
-// Asks whether numbers that differ from the reference's do so by more than rounding.
+// The two checks that leave no difference from the reference unjudged: it is rounding, or there is none.
 inline constexpr std::string_view kBeyondRounding = "numerics.beyond_rounding";
+inline constexpr std::string_view kReferenceMismatches = "numerics.reference_mismatches";
 
+// A threshold as it holds for one cell, after suite, matrix and `where` rules were applied.
 struct CellThreshold {
   std::string metric;
   Gate gate = Gate::armed;

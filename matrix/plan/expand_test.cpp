@@ -482,13 +482,15 @@ TEST_CASE("whoever names another stack as the reference asks what its differing 
     const auto disarmed = expand_test(stacks + "thresholds: {numerics.beyond_rounding: {gate: record_only}}\n");
     CHECK(asked_in(disarmed)->gate == Gate::record_only);
   }
-  SECTION("a rule that compares numbers takes its place, one of speed does not") {
+  SECTION("a rule that lets no bit differ takes its place, one that lets some or only records does not") {
     const auto with = [&](const char* rule) {
       return asked_in(expand_test(stacks, smoke_suite(fmt::format("thresholds:\n  {}\n", rule)))) != nullptr;
     };
     CHECK_FALSE(with("numerics.reference_mismatches: {max: 0, vs: reference}"));
     CHECK(with("throughput.step_time: {max_regression: 5%, vs: reference}"));
     CHECK(with("numerics.repeat_mismatches: {max: 0}"));
+    CHECK(with("numerics.reference_mismatches: {max: 0, vs: reference, gate: record_only}"));
+    CHECK(with("numerics.loss_rel: {max: 1e-3, vs: reference}"));
   }
   SECTION("where the reference has other settings, too, numbers may differ") {
     const std::string axes = "axes: {stack: [a, b], precision: [fp32, bf16]}\n";

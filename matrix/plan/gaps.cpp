@@ -76,18 +76,17 @@ std::string unarmed_because(const ThresholdRule& rule, const RulesOfCell& rules)
 
 // Other armed checks of numerics do not ask what differs from the reference, so this one is a question by itself.
 std::string difference_unasked_because(const RulesOfCell& rules) {
-  const CellThreshold* asked = nullptr;
+  std::string why;
   for (const CellThreshold& threshold : rules.cell.thresholds) {
-    const bool is_armed = threshold.gate == Gate::armed;
-    if (threshold.metric == "numerics.reference_mismatches" && is_armed) return "";
-    if (threshold.metric == kBeyondRounding && !is_armed) asked = &threshold;
+    if (threshold.metric != kBeyondRounding && threshold.metric != kReferenceMismatches) continue;
+    if (threshold.gate == Gate::armed) return "";
+    const Mark& by = threshold.gate_mark.file.empty() ? threshold.mark : threshold.gate_mark;
+    const std::string where = condition_of(by, rules);
+    if (where.empty()) continue;
+    why = fmt::format("`{}` of {} is only recorded here, by {}{}", threshold.metric, to_string(threshold.mark),
+                      to_string(by), where);
   }
-  if (asked == nullptr) return "";
-  const Mark& by = asked->gate_mark.file.empty() ? asked->mark : asked->gate_mark;
-  const std::string where = condition_of(by, rules);
-  if (where.empty()) return "";
-  return fmt::format("`{}` of {} is only recorded here, by {}{}", asked->metric, to_string(asked->mark), to_string(by),
-                     where);
+  return why;
 }
 
 bool has_gap(Dimension dimension, const std::vector<Gap>& gaps) {

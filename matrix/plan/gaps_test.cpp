@@ -133,6 +133,11 @@ TEST_CASE("a stale rule that lets the candidate's numbers differ leaves it a gap
   CHECK(gaps_of(rule("old")) ==
         "new numerics: unarmed: no check asks whether numbers differ by more than rounding: `numerics.beyond_rounding` "
         "of m.yaml:5:1 is only recorded here, by m.yaml:8:30, where `stack != old`\n");
+  // The same of a suite that lets no bit differ.
+  CHECK(gaps_of(candidate("  numerics.reference_mismatches: [{gate: record_only, where: \"stack != old\"}]\n"),
+                "thresholds:\n  numerics.reference_mismatches: {max: 0, vs: reference}\n"
+                "  numerics.repeat_mismatches: {max: 0}\n")
+            .find("asks whether numbers differ") != std::string::npos);
   // Without a condition somebody decided so, and equal bits ask more.
   CHECK(gaps_of(candidate("  numerics.beyond_rounding: {gate: record_only}\n")).empty());
   CHECK(gaps_of(rule("old") + "  numerics.reference_mismatches: {max: 0, vs: reference}\n",

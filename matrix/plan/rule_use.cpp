@@ -174,7 +174,8 @@ bool RuleUse::leaves_numbers_unasked(const Cell& cell, const CoordinateLookup& c
       });
   return is_of_another_stack && !cell.request.workload.is_probe() &&
          std::ranges::none_of(selected.rules, [](const ThresholdRule* rule) {
-           return rule->dimension == Dimension::numerics && rule->bound && rule->bound->vs_reference;
+           const bool is_strict = rule->metric == kReferenceMismatches && rule->gate == Gate::armed;
+           return rule->bound && (rule->metric == kBeyondRounding || is_strict);
          });
 }
 
