@@ -7,6 +7,7 @@
 
 #include "matrix/plan/cell_grid.hpp"
 #include "matrix/plan/gaps.hpp"
+#include "matrix/plan/named_values.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/plan/rule_use.hpp"
 #include "matrix/spec/diagnostics.hpp"
@@ -18,16 +19,23 @@ namespace {
 class Expansion {
  public:
   Expansion(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites)
-      : matrix_(matrix), sources_(suite_workloads(matrix, suites)), rules_(matrix) {}
+      : matrix_(matrix),
+        sources_(suite_workloads(matrix, suites)),
+        rules_(matrix),
+        named_values_(matrix),
+        required_stacks_(matrix) {}
 
   std::vector<PlannedCell> run() {
     check_reference_values();
+    check_defaults();
     add_grid();
     add_included();
     link_references();
     find_own_references();
     check_suites();
-    rules_.report_faults(diagnostics_);
+    named_values_.report(diagnostics_);
+    if (diagnostics_.empty()) rules_.report_faults(diagnostics_);
+    if (diagnostics_.empty()) required_stacks_.report(diagnostics_);
     diagnostics_.throw_if_any();
     return std::move(cells_);
   }
@@ -59,7 +67,9 @@ class Expansion {
         grid.point(i, chosen);
         Cell& cell = cells_.emplace_back().cell;
         make_cell(matrix_, source, chosen, cell);
-        if (rules_.is_excluded(selection_coordinates(cell))) {
+        const CoordinateLookup coordinates = selection_coordinates(cell);
+        named_values_.see(coordinates);
+        if (rules_.is_excluded(coordinates)) {
           cells_.pop_back();
           ++excluded_;
         } else {
@@ -79,6 +89,24 @@ class Expansion {
         added = true;
       }
       if (!added) diagnostics_.error(rule.mark, "RB024", "include names a suite or workload this matrix does not run");
+    }
+  }
+
+  // A default holds for every suite, also for one that is about another value: `sequence_lengths: fixed` of bucketed
+  // lengths.
+  void check_defaults() {
+    std::set<std::string_view> reported;
+    for (const SuiteWorkload& source : sources_) {
+      for (const auto& [name, value] : source.suite->knobs) {
+        const auto stated = matrix_.defaults.find(name);
+        const bool is_axis = std::ranges::find(matrix_.axes, name, &Axis::name) != matrix_.axes.end();
+        if (stated == matrix_.defaults.end() || stated->second == value || is_axis) continue;
+        if (!reported.insert(name).second) continue;
+        diagnostics_.error(matrix_.defaults_mark, "RB039",
+                           fmt::format("`{}: {}` takes the place of `{}: {}` of suite `{}` at {}", name, stated->second,
+                                       name, value, source.suite->name, to_string(source.suite->mark)),
+                           fmt::format("an axis `{}: [{}]` does so for all to see", name, stated->second));
+      }
     }
   }
 
@@ -120,6 +148,8 @@ class Expansion {
     }
     const CoordinateLookup coordinates = selection_coordinates(cell);
     const bool is_compared_with = is_reference(coordinates);
+    named_values_.see(coordinates);
+    required_stacks_.see(coordinates);
     if (is_compared_with) references_.emplace(key_without_reference(cell), index);
     rules_.apply(cell, coordinates, *source.suite, is_compared_with);
     report_missing_reference(cell);
@@ -185,6 +215,8 @@ class Expansion {
   const MatrixSpec& matrix_;
   std::vector<SuiteWorkload> sources_;
   RuleUse rules_;
+  NamedValues named_values_;
+  RequiredStacks required_stacks_;
   Diagnostics diagnostics_;
   std::int64_t excluded_ = 0;
   std::vector<PlannedCell> cells_;

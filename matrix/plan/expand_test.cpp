@@ -92,14 +92,25 @@ TEST_CASE("what exclude takes away is counted, each cell once", "[plan]") {
   CHECK(count("exclude: [{stack: b}, {device: sm_90}]\n") == 3);
 }
 
-TEST_CASE("an axis overrides the matrix's defaults, and those the suite's knobs", "[plan]") {
+TEST_CASE("an axis overrides the matrix's defaults and the suite's knobs", "[plan]") {
   const auto cells = expand_test("axes: {stack: [a], precision: [bf16]}\ndefaults: {precision: fp64, threads: 2}\n",
-                                 smoke_suite("knobs: {threads: 4, precision: fp64, seed: 7}\n"));
+                                 smoke_suite("knobs: {threads: 2, precision: fp32, seed: 7}\n"));
   REQUIRE(cells.size() == 1);
   CHECK(knob_of(cells[0], "precision") == "bf16");
   CHECK(knob_of(cells[0], "threads") == "2");
   CHECK(knob_of(cells[0], "seed") == "7");
   CHECK(knob_of(cells[0], "determinism") == "strict");
+}
+
+TEST_CASE("a default that undoes what a suite is about is refused", "[plan]") {
+  const auto error = [](const std::string& body) {
+    return error_of(body, smoke_suite("knobs: {sequence_lengths: bucketed}\n"));
+  };
+  CHECK(error("axes: {stack: [a]}\ndefaults: {sequence_lengths: fixed}\n") ==
+        "m.yaml:5:1: error[RB039]: `sequence_lengths: fixed` takes the place of `sequence_lengths: bucketed` of suite "
+        "`smoke` at smoke.yaml:1:1; an axis `sequence_lengths: [fixed]` does so for all to see");
+  CHECK(error("axes: {stack: [a]}\ndefaults: {sequence_lengths: bucketed, threads: 2}\n").empty());
+  CHECK(error("axes: {stack: [a], sequence_lengths: [fixed]}\ndefaults: {sequence_lengths: fixed}\n").empty());
 }
 
 TEST_CASE("a cell's reference is the cell that differs in nothing but the reference's coordinates", "[plan]") {
@@ -347,7 +358,48 @@ TEST_CASE("the text of a request is the canonical request's dump, with every kno
 TEST_CASE("a selection may name a knob that is no axis", "[plan]") {
   CHECK(error_of("axes: {stack: [a]}\nrequired: [{where: \"threads == 1\"}]\n").empty());
   CHECK(error_of("axes: {stack: [a]}\nrequired: [{where: \"threads == 2\"}]\n") ==
-        "m.yaml:5:12: error[RB040]: rule selects no cell");
+        "m.yaml:5:12: error[RB024]: no cell has threads `2`, which this rule names; did you mean `1`?");
+}
+
+TEST_CASE("a value that a rule names and no cell has is an error, though the rule selects cells", "[plan]") {
+  const std::string axes = "axes: {stack: [new, old], precision: [fp32, bf16]}\n";
+  const std::string gone = "no cell has stack `odl`, which this rule names; did you mean `old`?";
+  CHECK(error_of(axes + "required: [{stack: [new, odl]}]\n") == "m.yaml:5:12: error[RB024]: " + gone);
+  CHECK(error_of(axes + "required: [{suite: [smoke, smoek]}]\n") ==
+        "m.yaml:5:12: error[RB024]: no cell has suite `smoek`, which this rule names; did you mean `smoke`?");
+  CHECK(error_of(axes + "exclude: [{where: \"stack in (odl, new)\"}]\n") == "m.yaml:5:11: error[RB024]: " + gone);
+  CHECK(error_of(axes + "thresholds: {memory.peak_rss: {max: 1GiB, where: \"not (stack == odl)\"}}\n") ==
+        "m.yaml:5:31: error[RB024]: " + gone);
+  CHECK(error_of(axes + "inject: [{where: \"stack != odl\", repeat: 0, step: 1, kind: skip_update}]\n") ==
+        "m.yaml:5:10: error[RB024]: " + gone);
+  // A cell that is excluded had the value, and so does one that is included.
+  CHECK(error_of(axes + "exclude: [{stack: old}, {where: \"stack == old and precision == bf16\"}]\n").empty());
+  CHECK(error_of(axes + "include: [{stack: odl, device: cpu}]\nrequired: [{stack: [new, odl]}]\n").empty());
+}
+
+TEST_CASE("a required stack of which a suite has no cell left is an error", "[plan]") {
+  const std::map<std::string, SuiteSpec> suites = {{"smoke", parse_test_suite("smoke")},
+                                                   {"memory", parse_test_suite("memory")}};
+  const auto error = [&](const std::string& rules) -> std::string {
+    const std::string axes =
+        "schema: 1\nname: m\nsuites: [smoke, memory]\naxes: {stack: [new, old], device: [cpu, sm_90]}\n";
+    try {
+      expand(parse_matrix(axes + rules, "m.yaml", test_vocabulary()), suites);
+    } catch (const SpecError& found) {
+      return found.what();
+    }
+    return "";
+  };
+  const std::string excluded = "exclude: [{stack: new, suite: memory}]\n";
+  CHECK(error(excluded + "required: [{stack: new}]\n") ==
+        "m.yaml:6:12: error[RB024]: `new` is required, and `exclude` leaves it no cell of suite `memory`; leave it "
+        "one, or "
+        "name the suites of which it is required");
+  CHECK_FALSE(error(excluded + "required: [{where: \"stack in (new, old) and device == cpu\"}]\n").empty());
+  CHECK(error(excluded + "required: [{stack: new, suite: smoke}]\n").empty());
+  CHECK(error(excluded + "required: [{stack: old}]\n").empty());
+  CHECK(error(excluded + "required: [{device: cpu}]\n").empty());  // names no stack
+  CHECK(error("exclude: [{stack: new, suite: memory, device: cpu}]\nrequired: [{stack: new}]\n").empty());
 }
 
 TEST_CASE("a matrix over the cap states the product and runs out of nothing", "[plan]") {
@@ -363,9 +415,13 @@ TEST_CASE("a matrix over the cap states the product and runs out of nothing", "[
 
 TEST_CASE("rules that select nothing, doubled cells and unknown names are errors", "[plan]") {
   CHECK(error_of("axes: {stack: [a]}\nexclude: [{where: {stack: b}}]\n") ==
-        "m.yaml:5:11: error[RB024]: exclude rule matches no cell");
-  CHECK(error_of("axes: {stack: [a]}\nthresholds:\n  memory.peak_rss: {max: 1GiB, where: {stack: b}}\n") ==
-        "m.yaml:6:20: error[RB040]: rule selects no cell");
+        "m.yaml:5:11: error[RB024]: no cell has stack `b`, which this rule names; did you mean `a`?");
+  CHECK(error_of("axes: {stack: [a, b], seed: [1, 2]}\ninclude: [{stack: c, device: cpu, seed: 3}]\n"
+                 "exclude: [{where: \"stack == c and seed == 1\"}]\n") ==
+        "m.yaml:6:11: error[RB024]: exclude rule matches no cell");
+  CHECK(error_of("axes: {stack: [a], seed: [1]}\ninclude: [{stack: b, device: cpu, seed: 2}]\nthresholds:\n"
+                 "  memory.peak_rss: {max: 1GiB, where: {stack: b, seed: 1}}\n") ==
+        "m.yaml:7:20: error[RB040]: rule selects no cell");
   CHECK(error_of("axes: {stack: [a]}\nthresholds:\n  memory.peak_rss: {gate: record_only}\n") ==
         "m.yaml:6:20: error[RB040]: rule selects no cell");
   const std::string doubled = error_of("axes: {stack: [a]}\ninclude: [{stack: a, device: cpu}]\n");
@@ -490,7 +546,23 @@ TEST_CASE("whoever names another stack as the reference asks what its differing 
     CHECK(with("throughput.step_time: {max_regression: 5%, vs: reference}"));
     CHECK(with("numerics.repeat_mismatches: {max: 0}"));
     CHECK(with("numerics.reference_mismatches: {max: 0, vs: reference, gate: record_only}"));
+    CHECK(with("numerics.reference_mismatches: {max: 1000, vs: reference}"));
+    CHECK(with("numerics.reference_mismatches: {band: [0, 1], vs: reference}"));
     CHECK(with("numerics.loss_rel: {max: 1e-3, vs: reference}"));
+  }
+  SECTION("a matrix that disarms the rule which lets no bit differ asks what differs") {
+    const auto strict = smoke_suite("thresholds:\n  numerics.reference_mismatches: {max: 0, vs: reference}\n");
+    const auto with = [&](const char* rule) {
+      return asked_in(expand_test(fmt::format("{}thresholds:\n  {}\n", stacks, rule), strict));
+    };
+    CHECK(with("numerics.final_loss: {max: 9}") == nullptr);
+    for (const char* rule : {"numerics.reference_mismatches: {gate: record_only}",
+                             "numerics.reference_mismatches: {max: 3, vs: reference}"}) {
+      REQUIRE(with(rule) != nullptr);
+      CHECK(with(rule)->gate == Gate::armed);
+    }
+    CHECK(with("numerics.reference_mismatches: {gate: record_only}\n  numerics.beyond_rounding: {gate: record_only}")
+              ->gate == Gate::record_only);
   }
   SECTION("where the reference has other settings, too, numbers may differ") {
     const std::string axes = "axes: {stack: [a, b], precision: [fp32, bf16]}\n";
@@ -498,5 +570,9 @@ TEST_CASE("whoever names another stack as the reference asks what its differing 
     CHECK(find_threshold(of_both.at(0), "numerics.beyond_rounding") != nullptr);  // a, fp32
     CHECK(find_threshold(of_both.at(1), "numerics.beyond_rounding") == nullptr);  // a, bf16
     CHECK(asked_in(expand_test(axes + "reference: {precision: bf16}\n")) == nullptr);
+    // More threads round otherwise, and no more than that.
+    const auto of_threads = expand_test("axes: {stack: [a, b], threads: [1, 2]}\nreference: {stack: b, threads: 1}\n");
+    CHECK(find_threshold(of_threads.at(1), "numerics.beyond_rounding") != nullptr);  // a, 2
+    CHECK(find_threshold(of_threads.at(3), "numerics.beyond_rounding") == nullptr);  // b, 2
   }
 }

@@ -74,12 +74,18 @@ std::string unarmed_because(const ThresholdRule& rule, const RulesOfCell& rules)
                      rule.where.text());
 }
 
+bool lets_no_bit_differ(const CellThreshold& threshold) {
+  return threshold.metric == kReferenceMismatches && threshold.gate == Gate::armed && threshold.bound.limit == 0;
+}
+
 // Other armed checks of numerics do not ask what differs from the reference, so this one is a question by itself.
 std::string difference_unasked_because(const RulesOfCell& rules) {
   std::string why;
   for (const CellThreshold& threshold : rules.cell.thresholds) {
     if (threshold.metric != kBeyondRounding && threshold.metric != kReferenceMismatches) continue;
-    if (threshold.gate == Gate::armed) return "";
+    if (lets_no_bit_differ(threshold)) return "";
+    if (threshold.gate == Gate::armed && threshold.metric == kBeyondRounding) return "";
+    if (threshold.gate == Gate::armed) continue;
     const Mark& by = threshold.gate_mark.file.empty() ? threshold.mark : threshold.gate_mark;
     const std::string where = condition_of(by, rules);
     if (where.empty()) continue;
@@ -114,6 +120,12 @@ std::vector<Gap> unarmed_dimensions(const RulesOfCell& rules) {
   return gaps;
 }
 
+bool asks_of_differences(const Cell& cell) {
+  return std::ranges::any_of(cell.thresholds, [](const CellThreshold& threshold) {
+    return threshold.metric == kBeyondRounding || lets_no_bit_differ(threshold);
+  });
+}
+
 std::vector<Gap> dimensions_of_own_reference(const RulesOfCell& rules) {
   std::vector<Gap> gaps;
   for (const ThresholdRule* rule : all_rules(rules)) {
@@ -122,6 +134,12 @@ std::vector<Gap> dimensions_of_own_reference(const RulesOfCell& rules) {
     gaps.push_back({rule->dimension, "own_reference",
                     fmt::format("this cell is its own reference, so `{}` of {} is held against nothing", rule->metric,
                                 to_string(rule->mark))});
+  }
+  const bool has_numbers = rules.matrix.reference.contains("stack") && !rules.cell.request.workload.is_probe();
+  if (has_numbers && !has_gap(Dimension::numerics, gaps)) {
+    gaps.push_back({Dimension::numerics, "own_reference",
+                    fmt::format("this cell is its own reference, by {}, so its numbers are held against nothing",
+                                to_string(rules.matrix.reference_mark))});
   }
   return gaps;
 }

@@ -24,7 +24,12 @@ struct RulesOfCell {
 // reference itself. For numerics there is a second question: kBeyondRounding, disarmed by a rule with a `where`.
 std::vector<Gap> unarmed_dimensions(const RulesOfCell& rules);
 
-// Dimensions with an armed bound against the reference, which falls away because the cell is the reference.
+// Whether a bound on kBeyondRounding, armed or not, is among the cell's thresholds, or an armed one that lets no bit
+// differ from the reference. `reference_mismatches: {max: 1000}` is none: 20 steps cannot differ 1,000 times.
+bool asks_of_differences(const Cell& cell);
+
+// Dimensions with an armed bound against the reference, which falls away because the cell is the reference. A
+// training's numbers are one of them where the matrix compares stacks, as RuleUse asks for the differences.
 std::vector<Gap> dimensions_of_own_reference(const RulesOfCell& rules);
 
 }  // namespace reprobench

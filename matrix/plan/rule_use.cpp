@@ -78,6 +78,9 @@ const Mark* other_input_of(const MatrixSpec& matrix, const WorkloadRequest& work
   return nullptr;
 }
 
+// Threads, instructions: other values leave the same numbers but for their rounding.
+bool only_reorders(const Knob* knob) { return knob != nullptr && (knob->keeps_bits || !knob->other_orders.empty()); }
+
 void report(const std::vector<bool>& used, const auto& rules, const char* code, const char* what,
             Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -154,29 +157,27 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
   add(suite.thresholds);
   selected.of_suite = selected.rules.size();
   add(matrix_.thresholds);
-  if (leaves_numbers_unasked(cell, coordinates, selected)) {
+  cell.thresholds = thresholds_for(selected);
+  if (is_held_against_another_stack(cell, coordinates) && !asks_of_differences(cell)) {
     selected.rules.insert(selected.rules.begin() + static_cast<std::ptrdiff_t>(selected.of_suite), &by_reference_);
     ++selected.of_suite;
+    cell.thresholds = thresholds_for(selected);
   }
-  const auto [found, is_new] = thresholds_of_rules_.try_emplace(std::move(selected));
-  if (is_new) found->second = thresholds_of(found->first);
-  cell.thresholds = found->second;
   if (cell.required) cell.gaps = unarmed_dimensions({matrix_, suite, cell, coordinates, is_reference});
 }
 
-// A suite holds ranks against one rank, each on its own stack. Both train other numbers than the reference's stack, and
-// all of its checks pass.
-bool RuleUse::leaves_numbers_unasked(const Cell& cell, const CoordinateLookup& coordinates,
-                                     const Selected& selected) const {
-  const bool is_of_another_stack =
-      matrix_.reference.contains("stack") && std::ranges::all_of(matrix_.reference, [&](const auto& named) {
-        return named.first == "stack" || coordinates(named.first) == named.second;
-      });
-  return is_of_another_stack && !cell.request.workload.is_probe() &&
-         std::ranges::none_of(selected.rules, [](const ThresholdRule* rule) {
-           const bool is_strict = rule->metric == kReferenceMismatches && rule->gate == Gate::armed;
-           return rule->bound && (rule->metric == kBeyondRounding || is_strict);
-         });
+bool RuleUse::is_held_against_another_stack(const Cell& cell, const CoordinateLookup& coordinates) const {
+  const bool is_alike = std::ranges::all_of(matrix_.reference, [&](const auto& named) {
+    const auto& [name, value] = named;
+    return name == "stack" ? coordinates(name) != value : coordinates(name) == value || only_reorders(find_knob(name));
+  });
+  return is_alike && matrix_.reference.contains("stack") && !cell.request.workload.is_probe();
+}
+
+const SharedList<CellThreshold>& RuleUse::thresholds_for(const Selected& selected) {
+  const auto [found, is_new] = thresholds_of_rules_.try_emplace(selected);
+  if (is_new) found->second = thresholds_of(found->first);
+  return found->second;
 }
 
 std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {

@@ -25,7 +25,8 @@ class RuleUse {
 
   // Applies `required`, injections and thresholds. `is_reference` says that others are compared with this cell, so
   // bounds against the reference do not hold for it. A training whose reference is another stack is asked whether its
-  // numbers differ by more than rounding, unless a rule asks that or lets no bit differ. A rule can still disarm that.
+  // numbers differ by more than rounding, unless a rule asks that or an armed one lets no bit differ. A rule can still
+  // disarm that.
   void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
   // Reports rules that selected no cell (RB024 for `exclude`, RB040 for the rest) and bounds that took away a suite's
@@ -43,7 +44,10 @@ class RuleUse {
   };
 
   std::vector<CellThreshold> thresholds_of(const Selected& selected);
-  bool leaves_numbers_unasked(const Cell& cell, const CoordinateLookup& coordinates, const Selected& selected) const;
+  const SharedList<CellThreshold>& thresholds_for(const Selected& selected);
+  // A suite holds ranks against one rank, each on its own stack. Both may train other numbers than the reference's
+  // stack does. False where the reference also has another precision, say, which changes the numbers by itself.
+  bool is_held_against_another_stack(const Cell& cell, const CoordinateLookup& coordinates) const;
 
   const MatrixSpec& matrix_;
   const ThresholdRule by_reference_;

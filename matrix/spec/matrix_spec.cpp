@@ -91,8 +91,11 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
     {"suites", kRequired, "Names of suites/definitions/; each of their workloads is multiplied by the axes.",
      &read_suites},
     {"axes", kRequired, "What is multiplied: `stack`, `device`, `world_size` and any knob, each a list.", &read_axes},
-    {"defaults", kOptional, "Knobs of every cell whose axes do not set them.",
-     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_knobs(matrix.defaults, entry, scope); }},
+    {"defaults", kOptional, "Knobs of every cell that no axis sets; a suite may not set them to something else.",
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+       matrix.defaults_mark = entry.key_mark;
+       read_knobs(matrix.defaults, entry, scope);
+     }},
     {"zip", kOptional, "Lists of axes that go in lock step instead of being multiplied.", &read_zip},
     {"include", kOptional, "Further cells: maps of `suite`, `workload`, `stack`, `device`, `world_size` and knobs.",
      &read_include},

@@ -42,13 +42,14 @@ struct MatrixSpec {
   std::vector<std::string> suites;
   std::vector<Mark> suite_marks;
   std::vector<Axis> axes;  // in file order, which is the order of cells: the last axis varies fastest
-  KnobValues defaults;     // knobs of every cell, preferred to the suites'; an axis of the same name overrides them
+  KnobValues defaults;     // knobs of every cell that no suite sets otherwise; an axis of the same name overrides them
   std::vector<std::vector<std::string>> zip;  // groups of axes that advance together
   std::vector<IncludeRule> include;
   std::vector<SelectionRule> exclude;
   std::vector<SelectionRule> required;
   std::map<std::string, std::string> reference;  // coordinate -> value in the cells that others are compared with
   Mark axes_mark;                                // of the key `axes`
+  Mark defaults_mark;
   Mark reference_mark;
   RepeatsStated repeats;  // with `repeat` it overrides both values of the suites
   LimitOverrides limits;  // preferred to the suites'

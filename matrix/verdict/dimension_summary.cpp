@@ -208,6 +208,19 @@ std::string word_of(const Counts& counts) {
   return counts.recorded > 0 ? "recorded" : "not_checked";
 }
 
+// Whether no cell of a candidate has an armed check of it. What its reference passed by itself says nothing of the
+// candidate.
+bool asks_references_alone(const std::vector<CellVerdict>& cells, const std::vector<Pair>& pairs, Dimension dimension) {
+  std::set<std::string> candidates;
+  for (const Pair& pair : pairs) candidates.insert(coordinate(*pair.candidate, "stack"));
+  return !candidates.empty() && std::ranges::none_of(cells, [&](const CellVerdict& cell) {
+    return candidates.contains(coordinate(cell, "stack")) &&
+           std::ranges::any_of(cell.checks, [&](const CheckResult& check) {
+             return check.dimension == dimension && check.gate == Gate::armed;
+           });
+  });
+}
+
 }  // namespace
 
 std::vector<DimensionSummary> dimension_summaries(const std::vector<CellVerdict>& cells) {
@@ -224,7 +237,12 @@ std::vector<DimensionSummary> dimension_summaries(const std::vector<CellVerdict>
     } else {
       text += fmt::format("{}checks: {}", text.empty() ? "" : "; ", checks);
     }
-    summaries.push_back({dimension, word_of(counts), std::move(text)});
+    std::string word = word_of(counts);
+    if (word == "passed" && asks_references_alone(cells, pairs, dimension)) {
+      word = "not_checked";
+      text += fmt::format("; nothing is asked of {}", names_of_candidates(pairs));
+    }
+    summaries.push_back({dimension, std::move(word), std::move(text)});
   }
   return summaries;
 }

@@ -51,6 +51,18 @@ TEST_CASE("equal bits are said of every repeat of both sides", "[verdict]") {
   }
 }
 
+TEST_CASE("what the reference passes by itself is no word on the candidate", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kBitChecks);
+  CHECK(summary_of(run, Dimension::numerics).word == "passed");
+  run.plan.cells[0].cell.thresholds = {kBitChecks[0]};
+  run.plan.cells[1].cell.thresholds = {};
+  CHECK(summary_of(run, Dimension::numerics).word == "not_checked");
+  CHECK_THAT(summary_of(run, Dimension::numerics).sentence, Catch::EndsWith("; nothing is asked of stack-b"));
+  run.plan.cells[1].cell.thresholds = {
+      threshold("numerics.repeat_mismatches", Bound::Kind::max, 0, false, Gate::record_only)};
+  CHECK(summary_of(run, Dimension::numerics).word == "not_checked");
+}
+
 TEST_CASE("other bits are placed", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kBitChecks);
   for (int i = 0; i < 3; ++i) candidate(run).attempts[static_cast<std::size_t>(i)] = sample::attempt(i, 3e5, "other");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -28,27 +29,45 @@ const CellVerdict* skipped_required(const RunVerdict& verdict) {
   return found == verdict.cells.end() ? nullptr : &*found;
 }
 
+// A green run would say that it passed.
+const CellVerdict* recorded_required(const RunVerdict& verdict) {
+  const auto found = std::ranges::find_if(
+      verdict.cells, [](const CellVerdict& cell) { return cell.required && cell.outcome == Outcome::recorded; });
+  return found == verdict.cells.end() ? nullptr : &*found;
+}
+
 bool never_ran(const CellVerdict& cell) {
   return cell.outcome == Outcome::skipped || (cell.outcome == Outcome::unfinished && cell.attempts.empty());
 }
 
-// A matrix that compares stacks, and none of the stacks that are compared with the reference ran: the reference alone
-// says nothing of them.
-bool only_references_ran(const RunVerdict& verdict) {
-  std::unordered_map<std::string, std::string> stack_of;
-  const auto stack = [](const CellVerdict& cell) {
-    const auto found = cell.coordinates.find("stack");
-    return found == cell.coordinates.end() ? std::string() : found->second;
-  };
-  for (const CellVerdict& cell : verdict.cells) stack_of.emplace(cell.cell_id, stack(cell));
-  bool has_candidates = false;
-  for (const CellVerdict& cell : verdict.cells) {
-    if (!cell.reference_cell_id || stack_of[*cell.reference_cell_id] == stack(cell)) continue;
-    if (!never_ran(cell)) return false;
-    has_candidates = true;
-  }
-  return has_candidates;
+std::string stack_of(const CellVerdict& cell) {
+  const auto found = cell.coordinates.find("stack");
+  return found == cell.coordinates.end() ? std::string() : found->second;
 }
+
+// What a run says of stacks beside each other.
+struct StackComparison {
+  bool is_planned = false;     // some cell has a reference of another stack
+  bool has_run = false;        // one of these did
+  bool is_asked = false;       // with an armed check
+  std::size_t ran = 0;         // so many stacks
+  bool has_candidate = false;  // a required one
+
+  explicit StackComparison(const RunVerdict& verdict) {
+    std::unordered_map<std::string, std::string> stack_of_id;
+    for (const CellVerdict& cell : verdict.cells) stack_of_id.emplace(cell.cell_id, stack_of(cell));
+    std::set<std::string> stacks;
+    for (const CellVerdict& cell : verdict.cells) {
+      has_candidate = has_candidate || cell.required;
+      if (!never_ran(cell)) stacks.insert(stack_of(cell));
+      if (!cell.reference_cell_id || stack_of_id[*cell.reference_cell_id] == stack_of(cell)) continue;
+      is_planned = true;
+      has_run = has_run || !never_ran(cell);
+      is_asked = is_asked || (!never_ran(cell) && cell.outcome != Outcome::recorded);
+    }
+    ran = stacks.size();
+  }
+};
 
 // "3 failed, 1 inconclusive": the outcomes that occur, in the order given.
 std::string counted(const RunTotals& totals, std::initializer_list<Outcome> outcomes) {
@@ -237,6 +256,10 @@ class Summary {
                                                : "no cell that ran failed, but a required one did not run",
                       required);
     }
+    if (const CellVerdict* required = recorded_required(verdict_)) {
+      return conclude("undecided", ExitCode::undecided, "UNDECIDED",
+                      "no cell failed, but of a required one every check is only recorded", required);
+    }
     if (const auto* image = image_with(verdict_, "undecided")) {
       return conclude(
           "undecided", ExitCode::undecided, "UNDECIDED",
@@ -246,9 +269,19 @@ class Summary {
       return conclude("undecided", ExitCode::undecided, "UNDECIDED",
                       fmt::format("no check was armed: {} ran, and nothing was asked", cells_text(ran)));
     }
-    if (no_verdict_because_.empty() && only_references_ran(verdict_)) {
+    const StackComparison stacks(verdict_);
+    if (no_verdict_because_.empty() && stacks.is_planned && !stacks.is_asked) {
       return conclude("undecided", ExitCode::undecided, "UNDECIDED",
-                      "only cells of the reference ran, and nothing was compared with it");
+                      stacks.has_run ? "of what is compared with the reference every check is only recorded"
+                                     : "only cells of the reference ran, and nothing was compared with it");
+    }
+    const bool compares_none = stacks.ran > 1 && !stacks.is_planned;
+    if (no_verdict_because_.empty() && compares_none && stacks.has_candidate) {
+      return conclude(
+          "undecided", ExitCode::undecided, "UNDECIDED",
+          fmt::format("no cell failed, but of {} stacks none was compared with another; `reference: {{stack: "
+                      "NAME}}` says with which",
+                      stacks.ran));
     }
     if (!verdict_.planted.empty()) {
       return conclude("undecided", ExitCode::undecided, "UNDECIDED", "no check failed: the fault was not found");
@@ -262,6 +295,7 @@ class Summary {
             : fmt::format("{} with an armed check passed, {} {} only recorded", all_cells_text(count(Outcome::passed)),
                           count(Outcome::recorded), count(Outcome::recorded) == 1 ? "was" : "were"),
         nullptr, on);
+    if (compares_none) verdict_.sentence += "; no stack was compared with another";
   }
 
  private:

@@ -180,6 +180,44 @@ TEST_CASE("the reference alone, or a required cell that did not run, leaves a ma
         "m UNDECIDED: no cell that ran failed, but a required one did not run; nothing ran of new. First: b: why b");
 }
 
+TEST_CASE("a candidate of which every check is only recorded qualifies nothing", "[verdict]") {
+  Told told;
+  told.add(Outcome::passed, "old");
+  CellVerdict& candidate = told.add(Outcome::recorded, "new");
+  candidate.reference_cell_id = "a";
+  CHECK(told.sentence("undecided", ExitCode::undecided) ==
+        "m UNDECIDED: of what is compared with the reference every check is only recorded");
+  candidate.required = true;
+  CHECK(told.sentence("undecided", ExitCode::undecided) ==
+        "m UNDECIDED: no cell failed, but of a required one every check is only recorded. First: b: why b");
+  candidate.required = false;
+  told.add(Outcome::passed, "newer").reference_cell_id = "a";
+  CHECK(told.sentence("passed", ExitCode::passed) ==
+        "m qualified on cpu: all 2 cells with an armed check passed, 1 was only recorded");
+}
+
+TEST_CASE("several stacks of which none is compared with another qualify no candidate", "[verdict]") {
+  Told told;
+  told.add(Outcome::passed, "old");
+  told.add(Outcome::passed, "new").required = true;
+  CHECK(told.sentence("undecided", ExitCode::undecided) ==
+        "m UNDECIDED: no cell failed, but of 2 stacks none was compared with another; `reference: {stack: NAME}` says "
+        "with which");
+  // Of a reference of the same stack, such as one that has other threads.
+  told.run.cells[1].reference_cell_id = "b";
+  CHECK_THAT(told.sentence("undecided", ExitCode::undecided), Catch::Contains("of 2 stacks none was compared"));
+  told.run.cells[1].required = false;
+  CHECK(told.sentence("passed", ExitCode::passed) ==
+        "m qualified on cpu: all 2 cells that ran passed; no stack was compared with another");
+  told.run.cells[1].reference_cell_id = "a";
+  CHECK(told.sentence("passed", ExitCode::passed) == "m qualified on cpu: all 2 cells that ran passed");
+  // One stack alone has no other.
+  told.run.cells[1].reference_cell_id = {};
+  told.run.cells[1].required = true;
+  told.run.cells[0].coordinates["stack"] = "new";
+  CHECK(told.sentence("passed", ExitCode::passed) == "m qualified on cpu: all 2 cells that ran passed");
+}
+
 TEST_CASE("a run of two images speaks of them by their digests", "[verdict]") {
   Told told;
   told.add(Outcome::passed, "candidate");

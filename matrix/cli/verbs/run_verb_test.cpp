@@ -97,11 +97,11 @@ TEST_CASE("a candidate of which a stale `where` takes the memory check is undeci
     return said;
   };
   CHECK(run("new", "old").code == ExitCode::failed);
-  const Said stale = run("former", "old");
+  const Said stale = run("old", "old");
   CHECK(stale.code == ExitCode::undecided);
   CHECK_THAT(stale.out, Contains("INCONCLUSIVE short-mlp-new-cpu · unarmed memory.armed_checks: no check of memory is "
                                  "armed: `memory.peak_anonymous` of ") &&
-                            Contains("candidate.yaml:8:26, where `stack != former`") && Contains("Verdict UNDECIDED"));
+                            Contains("candidate.yaml:8:26, where `stack != old`") && Contains("Verdict UNDECIDED"));
   const Said own = run("new", "new");
   CHECK(own.code == ExitCode::undecided);
   CHECK_THAT(own.out, Contains("short-mlp-new-cpu · own_reference memory.reference: this cell is its own reference"));

@@ -1,6 +1,7 @@
 #include "matrix/cli/verbs/selection.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/contract/device/host_facts.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/spec/diagnostics.hpp"
@@ -116,6 +118,10 @@ PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_wri
   for (const auto& [kind, path] : options.own_files) {
     request.changed_by.push_back(fmt::format("{} {}", kind->option(), shell_word(path)));
     add(kind->option().c_str(), {path}, request.overrides);
+  }
+  // Libraries are kept from instructions that this CPU has, so what they computed is not what it computes.
+  if (const char* cpu_class = std::getenv(kCpuClass); cpu_class != nullptr && *cpu_class != '\0') {
+    request.changed_by.push_back(fmt::format("{}={}", kCpuClass, cpu_class));
   }
   if (options.trust) request.overrides.push_back("--trust");
   if (options.repeat > 0) add("--repeat", {std::to_string(options.repeat)}, request.overrides);

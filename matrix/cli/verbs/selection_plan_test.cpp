@@ -1,10 +1,12 @@
 // Which cells of a small matrix a call plans, what it then says of itself, and what it refuses.
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "ci/thrown.hpp"
 #include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/text/plan_text.hpp"
 #include "matrix/cli/verbs/selection.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 
 namespace reprobench {
 namespace {
@@ -186,6 +188,16 @@ TEST_CASE("a name that no cell has is refused with the nearest", "[cli]") {
     planned.options.cells = {"short-mlp-old-cpu", "short-mlp-odl-cpu"};
     CHECK_THAT(refused(), Catch::StartsWith("there is no cell" + of + "short-mlp-odl-cpu`; did you mean"));
   }
+}
+
+TEST_CASE("a class of CPU that libraries are kept to changes what is asked", "[cli]") {
+  const Planned planned;
+  const TemporaryVariable none(kCpuClass, std::nullopt);
+  CHECK(planned.plan().plan.request.changed_by.empty());
+  const TemporaryVariable empty(kCpuClass, "");
+  CHECK(planned.plan().plan.request.changed_by.empty());
+  const TemporaryVariable named(kCpuClass, "avx2");
+  CHECK(planned.plan().plan.request.changed_by == Texts{"REPROBENCH_CPU_CLASS=avx2"});
 }
 
 TEST_CASE("fewer repeats than the suite or the matrix asks for change what is asked, as many do not", "[cli]") {

@@ -82,7 +82,7 @@ constexpr Metric kMetrics[] = {
     // name, unit, better, dimension, what it says; how it is measured; how attempts become one value
     {{"numerics.repeat_mismatches",    "count", kLower,  numerics,   "steps whose digests differ between fresh processes of one stack"},       kBy<&repeat_mismatches>, kWorst},
     {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       kBy<&reference_mismatches>, kWorst, Against::reference, true},
-    {{"numerics.beyond_rounding",      "count", kLower,  numerics,   "differences from the reference that are another computation or a defect"}, kBy<&beyond_rounding>, kWorst, Against::reference},
+    between(0, 1, {{"numerics.beyond_rounding", "count", kLower, numerics, "1 if the difference from the reference is another computation or a defect"}, kBy<&beyond_rounding>, kWorst, Against::reference}),
     {{"numerics.host_mismatches",      "count", kLower,  numerics,   "steps whose digests differ from the same cell's on another host"},       kBy<&host_mismatches>, kWorst, Against::other_host, true},
     {{"numerics.rank_mismatches",      "count", kLower,  numerics,   "steps after which the ranks of a training hold different bits"},         kBy<&differing_ranks_of_training>, kWorst},
     {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks, of several replicas or with offload, with other bits than one rank that does their micro-batches"}, kBy<&differing_from_one_rank>, kWorst, Against::one_rank},
