@@ -16,7 +16,7 @@ std::vector<std::string> offload_paths(const DeepSpeedConfig& config);
 // Findings are in file order; those about the environment come last.
 LintDocument lint(const DeepSpeedConfig& config, const std::string& file, const LintSituation& situation);
 
-// The rules as a table for lint/README.md, by code.
+// The rules as a table for lint/rules.md, by code.
 std::string rule_page();
 
 }  // namespace reprobench

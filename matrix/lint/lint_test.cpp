@@ -323,8 +323,8 @@ TEST_CASE("what was seen of the machine is listed", "[lint]") {
         "rendezvous: RANK=0 WORLD_SIZE=2\nmaster port: in use\n/dev/shm: 0.06 GiB\n");
 }
 
-TEST_CASE("README.md has the rules as they are", "[lint]") {
-  std::ifstream file(REPROBENCH_SOURCE_ROOT "/matrix/lint/README.md", std::ios::binary);
+TEST_CASE("rules.md has the rules as they are", "[lint]") {
+  std::ifstream file(REPROBENCH_SOURCE_ROOT "/matrix/lint/rules.md", std::ios::binary);
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::size_t at = page.find("\n" + rule_page());
   REQUIRE(at != std::string::npos);  // else: reprobench lint --rules, into its table

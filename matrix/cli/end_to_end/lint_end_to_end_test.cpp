@@ -126,7 +126,7 @@ TEST_CASE("lint --rules prints the table of its page", "[e2e]") {
   const auto result = linted({"--rules"});
   CHECK(result.exit_code == 0);
   CHECK_THAT(result.out, Catch::Contains("| DS020 | error |"));
-  CHECK(read_file(REPROBENCH_SOURCE_ROOT "/matrix/lint/README.md").find(result.out) != std::string::npos);
+  CHECK(read_file(REPROBENCH_SOURCE_ROOT "/matrix/lint/rules.md").find(result.out) != std::string::npos);
 }
 
 TEST_CASE("lint --help has an example, its options and its exit codes", "[e2e]") {
