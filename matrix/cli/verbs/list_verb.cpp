@@ -66,7 +66,8 @@ ExitCode describe(const DescribeOptions& options, const Context& context) {
     if (!options.batches.model.empty()) throw UsageError("this machine has one topology: it has no name");
     return describe_topology({options.sysfs, options.nccl_log, options.batches.json}, context);
   }
-  if (options.batches.model.empty()) throw UsageError(fmt::format("which {}? Name it", options.kind));
+  if (options.batches.model.empty())
+    throw UsageError(fmt::format("describe {} needs a name; `reprobench list` shows them", options.kind));
   if (options.sysfs != "/sys" || !options.nccl_log.empty()) {
     throw UsageError(fmt::format("--sysfs and --nccl-log are asked of the topology, not of a {}", options.kind));
   }
