@@ -163,7 +163,7 @@ def word_of_verdict():
     return found[1] if found else ""
 
 def is_green(verb, code):
-    """Whether the verb says that the run passes. `report` ends with 0 once it is written, whatever it says."""
+    """Whether the verb says that the run passes. `report` alone ends with 0 once it is written, whatever it says."""
     if verb == "rejudge":
         return code == 0 and word_of_verdict() == "passed"
     return verb in ("merge", "attest") and code == 0

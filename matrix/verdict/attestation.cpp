@@ -137,6 +137,14 @@ std::vector<std::string> objections_to(const Attestation& attestation, const Pro
         fmt::format("it is of {}, and the image is {}", fmt::join(subjects, " and "), promotion.image_digest));
   }
   const AttestedResult& result = attestation.predicate;
+  const auto reference = std::ranges::find_if(result.configuration, [](const AttestedResource& used) {
+    return used.name.starts_with("reference ") && !used.digest.empty();
+  });
+  if (reference == result.configuration.end()) {
+    objections.push_back("it names no reference");
+  } else if (reference->digest == digest_map(promotion.image_digest)) {
+    objections.push_back("the image was held against itself");
+  }
   if (result.result == "FAILED" || !result.failed_tests.empty()) {
     objections.push_back(fmt::format("the image failed: {}", result.run.sentence));
   }

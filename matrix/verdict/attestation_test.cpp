@@ -114,6 +114,18 @@ TEST_CASE("another image, and the same digest of another kind, are refused", "[a
   CHECK(objections_to(two, {kImage, kNow, ""}).size() == 1);
 }
 
+TEST_CASE("an image that was held against itself or against nothing is refused", "[attestation]") {
+  Attestation edited = attested();
+  auto& configuration = edited.predicate.configuration;
+  const auto reference = std::ranges::find_if(
+      configuration, [](const AttestedResource& used) { return used.name.starts_with("reference "); });
+  REQUIRE(reference != configuration.end());
+  reference->digest = edited.subject.front().digest;
+  CHECK(objections_to(edited, {kImage, kNow, ""}) == Texts{"the image was held against itself"});
+  configuration.erase(reference);
+  CHECK(objections_to(edited, {kImage, kNow, ""}) == Texts{"it names no reference"});
+}
+
 TEST_CASE("it counts from the end of its run and no longer than its days", "[attestation]") {
   CHECK(objections_to(attested(), {kImage, "2026-11-27T20:00:00Z", ""}).empty());
   CHECK(objections_to(attested(), {kImage, "2026-11-27T19:59:59Z", ""}) ==

@@ -99,6 +99,7 @@ TEST_CASE("Ctrl-C ends with 130 and a verdict that says interrupted; TERM with 1
   CHECK(verdict.at("exit_code") == (by_term ? 143 : 130));
   CHECK(candidate_cell(verdict).at("outcome") == "unfinished");
   const auto again = call({kBinary, "--store", place / "store", "report", "--rejudge", place.run_folder()});
+  CHECK(again.exit_code == (by_term ? 143 : 130));
   CHECK(place.verdict().at("exit_code") == (by_term ? 143 : 130));
 }
 

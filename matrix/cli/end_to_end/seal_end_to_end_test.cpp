@@ -30,7 +30,7 @@ TEST_CASE("a trace that changed since it was judged is said by report and explai
   CHECK(explain.exit_code == 3);
   CHECK(explain.err.find(said) != std::string::npos);
 
-  CHECK(reprobench({"report", "--rejudge", run.string()}).exit_code == 0);
+  CHECK(reprobench({"report", "--rejudge", run.string()}).exit_code == 3);
   const nlohmann::json again = place.verdict();
   CHECK(again.at("exit_code") == 3);
   CHECK(again.at("cells").at(0).at("outcome") == "errored");

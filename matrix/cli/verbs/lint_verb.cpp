@@ -203,7 +203,7 @@ std::function<ExitCode()> declare_lint(CLI::App& app, Context& context) {
   app.add_option("--ignore", options->ignored, "A key that you answer for: counted, not judged")->type_name("KEY");
   app.add_flag("--strict", options->strict, "Warnings fail too");
   app.add_flag("--json", options->json, "One JSON document (schema: lint)");
-  app.add_flag("--rules", options->rules, "The rules, as in matrix/lint/README.md");
+  app.add_flag("--rules", options->rules, "The rules, as in matrix/lint/rules.md");
   app.footer(app.get_footer() +
              "\nHere: 0 no errors found (with --strict no warnings either), 1 errors found, 2 no such file, no JSON, "
              "or usage.");

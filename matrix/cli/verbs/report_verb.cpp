@@ -34,7 +34,8 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
   app.add_option("--to", options->to, "Folder to write into, instead of the run's own: of a store that is only read")
       ->type_name("DIR");
   app.add_flag("--rejudge", options->rejudge,
-               "Judge the run's files again with this build first (writes verdict.json and junit.xml)");
+               "Judge the run's files again with this build first (writes verdict.json and junit.xml), and end with "
+               "that verdict");
   return [options, &context] {
     const Project project(context.store);
     const auto folder = find_run(project.store(), options->run);
@@ -45,10 +46,12 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     if (options->rejudge && !broken_verdict(folder).empty()) {
       std::filesystem::rename(folder / "verdict.json", folder / "verdict.json.changed");
     }
+    ExitCode judged = ExitCode::passed;  // only to write reports says nothing of the run
     bool is_indexed = true;
     if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
       const RunVerdict verdict = judge(load_run(folder.string()));
       write_verdict_files(folder, verdict);
+      judged = verdict.exit_code;
       if (is_of_store(folder, project.store())) is_indexed = index_verdict(project, folder, verdict, context.terminal);
     } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
       throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
@@ -56,7 +59,7 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     const ReportOutcome report = write_reports(project, folder, options->to);
     if (!report.problem.empty()) throw StoreError(report.problem);
     context.terminal.out(report.paths);
-    return is_indexed ? ExitCode::passed : ExitCode::store;
+    return is_indexed ? judged : ExitCode::store;
   };
 }
 

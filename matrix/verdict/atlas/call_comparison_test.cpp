@@ -320,6 +320,17 @@ TEST_CASE("changed calls are counted, and those among them that are broken", "[v
   CHECK_THAT(broken_calls(other, &reference).finding, Catch::StartsWith("relu(f32[3]): output.0 is 1.0e+00"));
 }
 
+TEST_CASE("a call that no side has leaves the count open, unless another one decides it", "[verdict]") {
+  const ProbeMeasurement misspelt = ended_call(CallEnd::absent, "this release has no operator aten::rleu");
+  const CellEvidence reference = with_calls({layer_norm_call(), misspelt});
+  CHECK(changed_calls(reference, &reference).missing ==
+        "neither side has relu(f32[2]): this release has no operator aten::rleu");
+  CHECK_FALSE(broken_calls(reference, &reference).value);
+  CHECK(*changed_calls(with_calls({layer_norm_call('1'), misspelt}), &reference).value == 1);
+  // Of one side alone it is a difference between releases, which the sentence names.
+  CHECK(*changed_calls(with_calls({layer_norm_call(), layer_norm_call()}), &reference).value == 0);
+}
+
 TEST_CASE("a call that the stack refuses and its reference makes is broken", "[verdict]") {
   const CellEvidence reference = with_calls({layer_norm_call()});
   const CellEvidence refuses = with_calls({ended_call(CallEnd::refused, "not implemented for 'Half'")});

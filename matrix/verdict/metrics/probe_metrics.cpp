@@ -131,6 +131,7 @@ Measurement counted_calls(const CellResult& measured, const CellResult& expected
   int found = 0;
   std::vector<std::string> not_compared;
   std::string first;
+  std::string unknown;  // misspelt, or of a release that is neither side's: it was asked, and nobody answered
   for (const std::string& text : calls_of(measured, expected)) {
     const ProbeMeasurement* ours = find_call(measured.measurements, text);
     const ProbeMeasurement* theirs = find_call(expected.measurements, text);
@@ -144,8 +145,11 @@ Measurement counted_calls(const CellResult& measured, const CellResult& expected
       if (++found == 1) first = fmt::format("{}: {}", text, call.why);
     } else if (!is_compared) {
       not_compared.push_back(fmt::format("{}: {}", text, call.why));
+      const bool is_unknown = ours->call->end == CallEnd::absent && theirs->call->end == CallEnd::absent;
+      if (is_unknown && unknown.empty()) unknown = not_compared.back();
     }
   }
+  if (found == 0 && !unknown.empty()) return no_value("neither side has " + unknown);
   if (compared == 0 && found == 0) return no_value("no operator call ran on both sides");
   Measurement counted = value(found);
   if (found > 0) {
