@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "matrix/cli/declared_hybrids.hpp"
 #include "matrix/spec/files/own_files.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -19,17 +21,29 @@ bool is_project_root(const fs::path& folder) {
   return fs::is_directory(folder / "matrix" / "stacks") && fs::is_directory(folder / "suites" / "definitions");
 }
 
+// What REPROBENCH_ROOT says; null: nothing.
+const char* named_root() {
+  const char* named = std::getenv("REPROBENCH_ROOT");
+  return named != nullptr && *named != '\0' ? named : nullptr;
+}
+
+// The nearest one above; empty: there is none.
+fs::path root_above(const fs::path& start) {
+  for (fs::path folder = start; folder != folder.root_path(); folder = folder.parent_path()) {
+    if (is_project_root(folder)) return folder;
+  }
+  return {};
+}
+
 fs::path find_root() {
-  if (const char* named = std::getenv("REPROBENCH_ROOT"); named != nullptr && *named != '\0') {
+  if (const char* named = named_root()) {
     if (!is_project_root(named)) {
       throw UsageError(std::string("REPROBENCH_ROOT is ") + named + ", which holds no matrix/stacks");
     }
     return fs::absolute(named);
   }
   for (const fs::path& start : {executable_folder(), fs::current_path()}) {
-    for (fs::path folder = start; folder != folder.root_path(); folder = folder.parent_path()) {
-      if (is_project_root(folder)) return folder;
-    }
+    if (fs::path root = root_above(start); !root.empty()) return root;
   }
   throw UsageError(
       "the project's files were not found above the executable or the current folder; set REPROBENCH_ROOT");
@@ -84,6 +98,17 @@ Vocabulary Project::vocabulary() const {
   for (const auto& [name, problem] : files.broken) vocabulary.stacks.push_back(name);
   add_presets(stack_store(), files, vocabulary);
   return vocabulary;
+}
+
+MatrixSpec Project::matrix(const std::string& file, const Vocabulary& vocabulary) const {
+  const fs::path of_matrix = root_above(fs::absolute(file).lexically_normal().parent_path());
+  if (named_root() == nullptr && !of_matrix.empty() && !fs::equivalent(of_matrix, root_)) {
+    throw UsageError(
+        fmt::format("{} lies in the project {}, and this program reads the suites of {}; set REPROBENCH_ROOT to "
+                    "the one that is meant",
+                    file, of_matrix.string(), root_.string()));
+  }
+  return load_matrix(file, vocabulary);
 }
 
 std::map<std::string, SuiteSpec> Project::suites() const {

@@ -9,6 +9,7 @@
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/plan/resolve.hpp"
 #include "matrix/provision/stack_store.hpp"
+#include "matrix/spec/matrix_spec.hpp"
 #include "matrix/spec/suite_spec.hpp"
 
 namespace reprobench {
@@ -28,6 +29,10 @@ class Project {
   std::filesystem::path data() const { return root_ / "models" / "data"; }
 
   Vocabulary vocabulary() const;
+
+  // Throws SpecError, and UsageError for a file of another checkout, whose suites may ask something else than those
+  // that lie beside it. Not where REPROBENCH_ROOT says which project is meant.
+  MatrixSpec matrix(const std::string& file, const Vocabulary& vocabulary) const;
   std::map<std::string, SuiteSpec> suites() const;
   StackFiles stack_files() const;
   std::map<std::string, StackSpec> stacks() const { return stack_files().stacks; }  // those that can be read

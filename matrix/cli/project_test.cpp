@@ -45,6 +45,24 @@ TEST_CASE("the project is what REPROBENCH_ROOT names, and else what lies above t
   }
 }
 
+TEST_CASE("a matrix of another checkout is read only if REPROBENCH_ROOT says which suites are meant", "[cli]") {
+  const SmallProject small;
+  const std::string theirs = small.matrix();
+  REQUIRE(theirs.starts_with(small.root().string()) == false);
+  const std::string inside = written_file(small.root() / "matrix/m.yaml", read_file(theirs));
+  const auto names = [](const Project& project, const std::string& file) {
+    return project.matrix(file, project.vocabulary()).name;
+  };
+  CHECK(names(small.project(), inside) == names(small.project(), theirs));
+  const TemporaryVariable unset("REPROBENCH_ROOT", std::nullopt);
+  const Project ours("s");
+  CHECK_THROWS_WITH(names(ours, inside), inside + " lies in the project " + small.root().string() +
+                                             ", and this program reads the suites of " +
+                                             REPROBENCH_SOURCE_ROOT "; set REPROBENCH_ROOT to the one that is meant");
+  CHECK(names(ours, REPROBENCH_SOURCE_ROOT "/matrix/smoke.yaml") == "smoke");
+  CHECK_NOTHROW(names(ours, theirs));  // one that lies in no project
+}
+
 TEST_CASE("stacks lie in the store, or where REPROBENCH_STACKS says", "[cli]") {
   const SmallProject small;
   CHECK(small.project().stacks_home() == small.store() / "stacks");

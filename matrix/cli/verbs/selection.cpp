@@ -289,7 +289,7 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
 
 SelectedPlan make_plan(const Project& project, const SelectionOptions& options) {
   const Vocabulary vocabulary = project.vocabulary();
-  const MatrixSpec as_written = load_matrix(options.matrix, vocabulary);
+  const MatrixSpec as_written = project.matrix(options.matrix, vocabulary);
   const MatrixSpec matrix = with_overrides(options, as_written);
   const StackCatalog catalog = project.catalog();
   check_stacks(matrix, catalog);

@@ -39,7 +39,7 @@ std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& 
   const StackFiles files = project.stack_files();
   std::vector<std::string> names = options.names;
   if (!options.matrix.empty()) {
-    for (const Axis& axis : load_matrix(options.matrix, project.vocabulary()).axes) {
+    for (const Axis& axis : project.matrix(options.matrix, project.vocabulary()).axes) {
       if (axis.name == "stack") names.insert(names.end(), axis.values.begin(), axis.values.end());
     }
   }
