@@ -361,6 +361,24 @@ TEST_CASE("a selection may name a knob that is no axis", "[plan]") {
         "m.yaml:5:12: error[RB024]: no cell has threads `2`, which this rule names; did you mean `1`?");
 }
 
+TEST_CASE("a fault of a rank needs that rank where it happens: before the stop, or in those that resume", "[plan]") {
+  SuiteSpec suite = parse_suite(
+      "schema: 1\nname: smoke\nworld_size: 2\nworkloads:\n"
+      "  - {model: mlp, preset: default, steps: 12, batch_size: 32, resume_after: 5, resume_world_size: 1}\n",
+      "smoke.yaml", test_vocabulary());
+  const auto happens = [&](int rank) {
+    const std::string rule = fmt::format("inject: [{{repeat: 0, step: 3, kind: skip_update, rank: {}}}]\n", rank);
+    try {
+      return !expand_test("axes: {stack: [a]}\n" + rule, {{"smoke", suite}}).at(0).injections.empty();
+    } catch (const SpecError&) {
+      return false;
+    }
+  };
+  CHECK(happens(0));
+  CHECK(happens(1));
+  CHECK_FALSE(happens(2));
+}
+
 TEST_CASE("a value that a rule names and no cell has is an error, though the rule selects cells", "[plan]") {
   const std::string axes = "axes: {stack: [new, old], precision: [fp32, bf16]}\n";
   const std::string gone = "no cell has stack `odl`, which this rule names; did you mean `old`?";
@@ -396,6 +414,10 @@ TEST_CASE("a required stack of which a suite has no cell left is an error", "[pl
         "one, or "
         "name the suites of which it is required");
   CHECK_FALSE(error(excluded + "required: [{where: \"stack in (new, old) and device == cpu\"}]\n").empty());
+  CHECK_THAT(
+      error("exclude: [{suite: memory, stack: new}, {suite: smoke, stack: old}]\nrequired: [{stack: [new, old]}]\n"),
+      Catch::Contains("`new` is required, and `exclude` leaves it no cell of suite `memory`") &&
+          Catch::Contains("`old` is required, and `exclude` leaves it no cell of suite `smoke`"));
   CHECK(error(excluded + "required: [{stack: new, suite: smoke}]\n").empty());
   CHECK(error(excluded + "required: [{stack: old}]\n").empty());
   CHECK(error(excluded + "required: [{device: cpu}]\n").empty());  // names no stack

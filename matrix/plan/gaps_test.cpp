@@ -123,6 +123,11 @@ TEST_CASE("a required cell that is its own reference is held against nothing", "
   CHECK(gaps_of(axes + "{stack: new}\n", "thresholds:\n  numerics.repeat_mismatches: {max: 0}\n") ==
         "new numerics: own_reference: this cell is its own reference, by m.yaml:6:1, so its numbers are held against "
         "nothing\n");
+  // What it only records is held against nothing on purpose.
+  CHECK(gaps_of(axes + "{stack: new}\n",
+                "thresholds:\n  numerics.repeat_mismatches: {max: 0}\n"
+                "  memory.peak_anonymous: {max_regression: 10%, vs: reference, gate: record_only}\n")
+            .find("memory") == std::string::npos);
   // Required beside a candidate that is compared with it, or of a matrix that compares no stacks.
   CHECK(gaps_of("axes: {stack: [new, old]}\nrequired: [{device: cpu}]\nreference: {stack: old}\n").empty());
   CHECK(gaps_of("axes: {stack: [new], threads: [1, 2]}\nrequired: [{threads: 1}]\nreference: {threads: 1}\n",
