@@ -194,6 +194,7 @@ class Expansion {
       const auto reference = references_.find(key_without_reference(cells_[i].cell));
       if (reference == references_.end() || reference->second == i) continue;
       cells_[i].cell.reference_cell_id = cells_[reference->second].cell.request.cell_id;
+      if (cells_[i].cell.exclusive) cells_[reference->second].cell.exclusive = true;  // one that is timed beside it
       if (cells_[i].cell.required) compared_with_required_.insert(reference->second);
     }
   }

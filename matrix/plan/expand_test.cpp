@@ -361,6 +361,23 @@ TEST_CASE("a selection may name a knob that is no axis", "[plan]") {
         "m.yaml:5:12: error[RB024]: no cell has threads `2`, which this rule names; did you mean `1`?");
 }
 
+TEST_CASE("a cell with an armed bound on a time gets the machine to itself, and so does its reference", "[plan]") {
+  const auto exclusive = [](const char* rule) {
+    std::string text;
+    for (const Cell& cell : expand_test(fmt::format("axes: {{stack: [a, b, c]}}\nreference: {{stack: b}}\n{}", rule))) {
+      text += cell.exclusive ? cell.request.stack : "";
+    }
+    return text;
+  };
+  CHECK(exclusive("").empty());
+  CHECK(exclusive("thresholds: {throughput.step_time: {max_regression: 10%, vs: reference}}\n") == "abc");
+  CHECK(exclusive("thresholds: {throughput.step_time: {max: 1s, where: {stack: [a, b]}}}\n") == "ab");
+  CHECK(exclusive("thresholds: {throughput.step_time: {max_regression: 10%, vs: reference, where: {stack: c}}}\n") ==
+        "bc");
+  CHECK(exclusive("thresholds: {throughput.step_time: {max: 1s, gate: record_only}}\n").empty());
+  CHECK(exclusive("thresholds: {memory.peak_rss: {max: 1GiB}}\n").empty());
+}
+
 TEST_CASE("a fault of a rank needs that rank where it happens: before the stop, or in those that resume", "[plan]") {
   SuiteSpec suite = parse_suite(
       "schema: 1\nname: smoke\nworld_size: 2\nworkloads:\n"

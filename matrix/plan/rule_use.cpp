@@ -78,6 +78,10 @@ const Mark* other_input_of(const MatrixSpec& matrix, const WorkloadRequest& work
   return nullptr;
 }
 
+bool is_of_time(const CellThreshold& threshold) {
+  return threshold.gate == Gate::armed && threshold.metric.starts_with("throughput.");
+}
+
 // Threads, instructions: other values leave the same numbers but for their rounding.
 bool only_reorders(const Knob* knob) { return knob != nullptr && (knob->keeps_bits || !knob->other_orders.empty()); }
 
@@ -163,6 +167,7 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
     ++selected.of_suite;
     cell.thresholds = thresholds_for(selected);
   }
+  cell.exclusive = cell.exclusive || std::ranges::any_of(cell.thresholds, &is_of_time);
   if (cell.required) cell.gaps = unarmed_dimensions({matrix_, suite, cell, coordinates, is_reference});
 }
 

@@ -26,7 +26,7 @@ class RuleUse {
   // Applies `required`, injections and thresholds. `is_reference` says that others are compared with this cell, so
   // bounds against the reference do not hold for it. A training whose reference is another stack is asked whether its
   // numbers differ by more than rounding, unless a rule asks that or an armed one lets no bit differ. A rule can still
-  // disarm that.
+  // disarm that. A cell with an armed bound on a time gets the machine to itself, whatever its suite says.
   void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
   // Reports rules that selected no cell (RB024 for `exclude`, RB040 for the rest) and bounds that took away a suite's
