@@ -24,7 +24,8 @@ struct CellThreshold {
   Bound bound;
   Mark mark;  // where the bound was set
   MeasurementSelection of = {};
-  Mark gate_mark = {};  // where a later rule changed the gate alone; no file: the bound's own rule says it
+  Mark gate_mark = {};       // where a later rule changed the gate alone; no file: the bound's own rule says it
+  std::string loosens = {};  // the suite's bound that allowed less, as written, and where; empty: none did
 };
 
 template <>
@@ -43,6 +44,7 @@ struct Description<CellThreshold> {
     field.optional("of", threshold.of);
     field.optional("gate_origin", threshold.gate_mark,
                    "Where a later rule changed the gate alone. Absent: the bound's own rule says it.");
+    field.optional("loosens", threshold.loosens, "The suite's bound, as written, that allowed less than this one.");
   }
 };
 

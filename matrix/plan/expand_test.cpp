@@ -378,6 +378,29 @@ TEST_CASE("a cell with an armed bound on a time gets the machine to itself, and 
   CHECK(exclusive("thresholds: {memory.peak_rss: {max: 1GiB}}\n").empty());
 }
 
+TEST_CASE("a bound of the matrix that allows more than the suite's says which", "[plan]") {
+  const auto loosens = [](const std::string& stated, const std::string& bound) {
+    const auto suite = smoke_suite(fmt::format("thresholds:\n  {}\n", stated));
+    const auto cells = expand_test(
+        fmt::format("axes: {{stack: [a, b]}}\nreference: {{stack: b}}\nthresholds: {{{}}}\n", bound), suite);
+    return cells.at(0).thresholds.items().front().loosens;
+  };
+  const std::string memory = "memory.peak_anonymous: {max_regression: 10%, vs: reference}";
+  CHECK(loosens(memory, "memory.peak_anonymous: {max_regression: 1000%, vs: reference}") ==
+        "max_regression: 10% (smoke.yaml:5:26)");
+  CHECK(loosens(memory, "memory.peak_anonymous: {max_regression: 10%, vs: reference}").empty());
+  CHECK(loosens(memory, "memory.peak_anonymous: {max_regression: 5%, vs: reference}").empty());
+  CHECK(loosens(memory, "memory.peak_rss: {max: 9GiB}").empty());
+  const std::string samples = "throughput.samples: {min: 5}";
+  CHECK_FALSE(loosens(samples, "throughput.samples: {min: 4}").empty());
+  CHECK(loosens(samples, "throughput.samples: {min: 6}").empty());
+  const std::string band = "numerics.final_loss: {band: [1, 2]}";
+  CHECK_FALSE(loosens(band, "numerics.final_loss: {band: [1, 3]}").empty());
+  CHECK_FALSE(loosens(band, "numerics.final_loss: {band: [0.5, 2]}").empty());
+  CHECK(loosens(band, "numerics.final_loss: {band: [1.5, 2]}").empty());
+  CHECK(loosens("memory.peak_rss: {max: 1GiB, gate: record_only}", "memory.peak_rss: {max: 2GiB}").empty());
+}
+
 TEST_CASE("a fault of a rank needs that rank where it happens: before the stop, or in those that resume", "[plan]") {
   SuiteSpec suite = parse_suite(
       "schema: 1\nname: smoke\nworld_size: 2\nworkloads:\n"

@@ -57,6 +57,34 @@ const CellThreshold* taken_away(const ThresholdRule& rule, const std::vector<Cel
   return found == of_suite.end() ? nullptr : &*found;
 }
 
+// Whether a value that breaks `stated` may hold `bound`, which is of the same kind.
+bool allows_more(const Bound& bound, const Bound& stated) {
+  switch (bound.kind) {
+    case Bound::Kind::max:
+    case Bound::Kind::max_regression:
+      return bound.limit > stated.limit;
+    case Bound::Kind::min:
+      return bound.limit < stated.limit;
+    case Bound::Kind::band:
+      return *bound.low < *stated.low || bound.limit > stated.limit;
+    case Bound::Kind::equal:
+      break;
+  }
+  return bound.limit != stated.limit;
+}
+
+// What a suite asked and a matrix now asks less of is said with the verdict: `max_regression: 1000%` fails nobody.
+void note_loosened(const std::vector<CellThreshold>& of_suite, std::vector<CellThreshold>& thresholds) {
+  for (CellThreshold& threshold : thresholds) {
+    const auto stated = std::ranges::find_if(of_suite, [&](const CellThreshold& one) {
+      return one.metric == threshold.metric && one.of == threshold.of && one.gate == Gate::armed &&
+             one.bound.kind == threshold.bound.kind;
+    });
+    if (stated == of_suite.end() || !allows_more(threshold.bound, stated->bound)) continue;
+    threshold.loosens = fmt::format("{} ({})", stated->bound.text, to_string(stated->mark));
+  }
+}
+
 // How far a training gets is measured on data and from drawn weights: what a suite says of it holds for its own.
 constexpr std::array<std::string_view, 3> kLearningMetrics = {"numerics.end_loss", "numerics.loss_fall_rel",
                                                               kWeightChange};
@@ -197,7 +225,9 @@ std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {
   for (std::size_t i = selected.of_suite; i < selected.rules.size(); ++i) {
     if (const auto* lost = taken_away(*selected.rules[i], thresholds)) let_go_.try_emplace(selected.rules[i], *lost);
   }
+  const std::vector<CellThreshold> of_suite = thresholds;
   apply_rules(selected.of_suite, selected.rules.size());
+  note_loosened(of_suite, thresholds);
   if (selected.is_reference) {
     std::erase_if(thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });
   }

@@ -254,6 +254,7 @@ CheckResult described(const CellThreshold& threshold) {
   check.metric = threshold.metric;
   check.gate = threshold.gate;
   check.bound = threshold.bound.text;
+  check.loosens = threshold.loosens;
   check.limit = threshold.bound.limit;
   check.origin = to_string(threshold.mark);
   check.of = threshold.of.text();

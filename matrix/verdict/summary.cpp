@@ -144,6 +144,25 @@ std::string coverage(const RunVerdict& verdict) {
   return text;
 }
 
+// "; 2 checks allow more than their suites do, first memory.peak_anonymous: max_regression: 1000% for max_regression:
+// 10% (...)".
+std::string loosened(const RunVerdict& verdict) {
+  int count = 0;
+  const CheckResult* first = nullptr;
+  for (const CellVerdict& cell : verdict.cells) {
+    for (const CheckResult& check : cell.checks) {
+      if (check.loosens.empty() || check.gate != Gate::armed) continue;
+      ++count;
+      first = first == nullptr ? &check : first;
+    }
+  }
+  if (first == nullptr) return "";
+  return fmt::format("; {} than {} suite{} do{}, first {}: {} for {}",
+                     count == 1 ? "1 check allows more" : fmt::format("{} checks allow more", count),
+                     count == 1 ? "its" : "their", count == 1 ? "" : "s", count == 1 ? "es" : "", first->metric,
+                     first->bound, first->loosens);
+}
+
 // "; 3 attempts were made again (2 lost, 1 launch)". What a retry mended does not count, and is no secret.
 std::string retries(const RunVerdict& verdict) {
   std::map<std::string, int> ends;
@@ -325,7 +344,7 @@ class Summary {
             ? fmt::format("{} {}{}{}{}", subject_.name, word_of_subject, subject_.against, on.empty() ? "" : " on ", on)
             : fmt::format("{}: no verdict on {}", no_verdict_because_, verdict_.matrix);
     verdict_.sentence = fmt::format("{}{} {}{}{}", head, no_verdict_because_.empty() ? ":" : ";", body,
-                                    coverage(verdict_), retries(verdict_));
+                                    coverage(verdict_), loosened(verdict_) + retries(verdict_));
     if (first != nullptr) verdict_.sentence += fmt::format(". First: {}: {}", first->slug, first->sentence);
   }
 

@@ -218,6 +218,24 @@ TEST_CASE("several stacks of which none is compared with another qualify no cand
   CHECK(told.sentence("passed", ExitCode::passed) == "m qualified on cpu: all 2 cells that ran passed");
 }
 
+TEST_CASE("checks that allow more than their suites do are counted beside a pass", "[verdict]") {
+  Told told;
+  CheckResult check;
+  check.metric = "memory.peak_anonymous";
+  check.bound = "max_regression: 1000%";
+  check.loosens = "max_regression: 10% (memory.yaml:12:26)";
+  told.add(Outcome::passed).checks = {check};
+  const std::string first =
+      ", first memory.peak_anonymous: max_regression: 1000% for max_regression: 10% (memory.yaml:12:26)";
+  CHECK(told.sentence("passed", ExitCode::passed) ==
+        "m qualified on cpu: the one cell that ran passed; 1 check allows more than its suite does" + first);
+  CheckResult recorded = check;
+  recorded.gate = Gate::record_only;
+  told.run.cells[0].checks = {recorded, check, check};
+  CHECK(told.sentence("passed", ExitCode::passed) ==
+        "m qualified on cpu: the one cell that ran passed; 2 checks allow more than their suites do" + first);
+}
+
 TEST_CASE("a run of two images speaks of them by their digests", "[verdict]") {
   Told told;
   told.add(Outcome::passed, "candidate");

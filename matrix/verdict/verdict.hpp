@@ -68,6 +68,7 @@ struct CheckResult {
   double limit = 0;
   std::string origin;                // "suites/definitions/throughput.yaml:14:5"
   std::string gate_origin;           // of a record-only check: the rule that disarmed it; empty: it is armed
+  std::string loosens;               // the suite's bound that allowed less, and where; empty: none did
   std::optional<int> repeat;         // the one that decided it; nothing: all of them together
   std::optional<double> margin_rel;  // distance to the limit as a fraction of it; negative: beyond
   bool gain = false;                 // better than the reference by more than the bound allows to be worse
@@ -220,6 +221,7 @@ struct Description<CheckResult> {
     field("limit", check.limit);
     field("origin", check.origin);
     field.optional("gate_origin", check.gate_origin, "Of a record-only check: the rule that disarmed it.");
+    field.optional("loosens", check.loosens, "The suite's bound, as written, that allowed less than this one.");
     field.optional("repeat", check.repeat, rule::at_least(0).says("The one that decided it; absent: all of them."));
     field("margin_rel", check.margin_rel, "Distance to the limit as a fraction of it; negative: beyond.");
     field("gain", check.gain);
