@@ -57,6 +57,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"nothing_armed",          ReasonOf::cell,    "the cell ran to completion and no armed check asks anything of it"},
     {"wrong_libraries",        ReasonOf::cell,    "the worker loaded something else than is installed of its stack, or did not tell"},
     {"same_libraries",         ReasonOf::cell,    "the cell and its reference loaded the same torch under two names of stacks"},
+    {"replaced_bits",          ReasonOf::cell,    "an attempt completed with other bits than the one that was made in its place"},
     {"all_checks_passed",      ReasonOf::cell,    "every armed check passed"},
     {"within_bound",           ReasonOf::check,   "the measured value keeps its bound"},
     {"over_bound",             ReasonOf::check,   "the measured value breaks its bound"},

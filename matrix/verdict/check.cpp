@@ -73,9 +73,12 @@ std::optional<RatioInterval> ratio_to_reference(const Metric& metric, const std:
   if (metric.aggregate == Aggregate::median_paired) return paired_ratio(measured, reference, confidence);
   const double ours = aggregated(metric, measured);
   const double theirs = aggregated(metric, reference);
-  if (!(ours > 0) || !(theirs > 0)) return std::nullopt;
-  const double ratio = ours / theirs;
-  return RatioInterval{ratio, ratio, ratio, static_cast<int>(std::min(measured.size(), reference.size()))};
+  // The worst process here against the best one there, too: one large process of the reference excuses no other.
+  const double best =
+      metric.info.better == Better::lower ? *std::ranges::min_element(reference) : *std::ranges::max_element(reference);
+  if (!(ours > 0) || !(theirs > 0) || !(best > 0)) return std::nullopt;
+  const auto [low, high] = std::minmax({ours / theirs, ours / best});
+  return RatioInterval{ours / theirs, low, high, static_cast<int>(std::min(measured.size(), reference.size()))};
 }
 
 // Of the attempt that comes nearest to what was judged.

@@ -44,6 +44,35 @@ std::optional<std::int64_t> duration_of(const AttemptRecord& attempt) {
   return longest;
 }
 
+// Of every process, in order: what they leave at the end of their training.
+std::vector<std::string> chains_of(const AttemptRecord& attempt) {
+  std::vector<std::string> chains;
+  const auto add = [&](const std::vector<RankRecord>& ranks) {
+    for (const RankRecord& rank : ranks) chains.push_back(rank.result ? rank.result->chain : "");
+  };
+  for (const SegmentRecord& segment : attempt.segments) add(segment.ranks);
+  add(attempt.ranks);
+  return chains;
+}
+
+// An attempt that completed is made again where its partner of the reference was lost, or its times were disturbed.
+// That excuses times and no bits.
+std::optional<Ended> replaced_by_other_bits(const Cell& cell, const CellRecord& record,
+                                            const std::vector<const AttemptRecord*>& repeats) {
+  if (setting_in<&Settings::determinism>(cell.request.knobs) != Determinism::strict) return std::nullopt;
+  for (const AttemptRecord& attempt : record.attempts) {
+    if (attempt.end != AttemptEnd::completed || attempt.ranks.empty() || !attempt.lead().result) continue;
+    const auto counts =
+        std::ranges::find(repeats, attempt.repeat, [](const AttemptRecord* last) { return last->repeat; });
+    if (counts == repeats.end() || *counts == &attempt || chains_of(**counts) == chains_of(attempt)) continue;
+    return Ended{Outcome::inconclusive, "replaced_bits",
+                 fmt::format("repeat {} completed with other bits before it was made again (attempt {})",
+                             attempt.repeat, attempt.attempt),
+                 attempt.repeat};
+  }
+  return std::nullopt;
+}
+
 class Judge {
  public:
   explicit Judge(const RunRecord& run) : run_(run), cells_(run), opposites_(cells_) {}
@@ -98,6 +127,7 @@ class Judge {
     }
     Ended ended = from_checks(verdict.checks);
     if (ended.outcome != Outcome::failed) {
+      if (auto replaced = replaced_by_other_bits(planned.cell, *record, repeats)) ended = std::move(*replaced);
       if (auto other = of_another_stack(planned.cell, repeats)) ended = std::move(*other);
     }
     return conclude(verdict, std::move(ended));

@@ -35,6 +35,32 @@ TEST_CASE("an attempt's end decides its cell by who is to blame", "[verdict]") {
   CHECK(verdict.exit_code == expected.exit_code);
 }
 
+TEST_CASE("an attempt that completed with other bits is not mended by making it again", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeatable);
+  AttemptRecord again = candidate(run).attempts[0];
+  again.attempt = 1;
+  candidate(run).attempts.push_back(again);
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  SECTION("bits of one process") {
+    candidate(run).attempts[0].lead().result->chain = std::string(32, 'f');
+    const CellVerdict cell = candidate(judge(run));
+    CHECK(cell.outcome == Outcome::inconclusive);
+    CHECK(cell.reason == "replaced_bits");
+    CHECK(cell.sentence == "repeat 0 completed with other bits before it was made again (attempt 0)");
+    // Where no equal bits are promised, and of one that did not complete, they say nothing.
+    candidate(run).attempts[0].end = AttemptEnd::crash;
+    CHECK(candidate(judge(run)).outcome == Outcome::passed);
+    candidate(run).attempts[0].end = AttemptEnd::completed;
+    set<&Settings::determinism>(run.plan.cells[1].cell.request.knobs, Determinism::fast);
+    CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  }
+  SECTION("a failed check weighs more") {
+    candidate(run).attempts[0].lead().result->chain = std::string(32, 'f');
+    candidate(run).attempts[2] = sample::attempt(2, 1000, "other");
+    CHECK(candidate(judge(run)).outcome == Outcome::failed);
+  }
+}
+
 TEST_CASE("an infrastructure failure that a retry mended does not count", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeatable);
   AttemptRecord lost = candidate(run).attempts[1];

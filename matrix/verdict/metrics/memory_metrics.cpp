@@ -1,5 +1,6 @@
 #include "matrix/verdict/metrics/memory_metrics.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,6 +11,7 @@
 namespace reprobench {
 namespace {
 
+// Largest reading of the second half over that of the first. One low reading at the end hides nothing.
 template <std::int64_t StepRecord::*bytes>
 std::optional<double> growth_bytes(const AttemptRecord& attempt) {
   return total_of_ranks(attempt, [](const RankRecord& rank) -> std::optional<double> {
@@ -19,24 +21,32 @@ std::optional<double> growth_bytes(const AttemptRecord& attempt) {
     }
     if (samples.size() < 4) return std::nullopt;
     // A reading is of the end of its step: of four, the second ends the first half.
-    return samples.back() - samples[(samples.size() - 1) / 2];
+    const auto middle = samples.begin() + static_cast<std::ptrdiff_t>((samples.size() + 1) / 2);
+    return *std::max_element(middle, samples.end()) - *std::max_element(samples.begin(), middle);
+  });
+}
+
+// The worker's own peak, and no less than its steps read.
+template <std::int64_t CellResult::*peak, std::int64_t StepRecord::*bytes>
+std::optional<double> peak_bytes(const AttemptRecord& attempt) {
+  return total_of_ranks(attempt, [](const RankRecord& rank) -> std::optional<double> {
+    std::int64_t largest = (*rank.result).*peak;
+    if (largest <= 0) return std::nullopt;
+    if (rank.trace) {
+      for (const StepRecord& step : rank.trace->steps) largest = std::max(largest, step.*bytes);
+    }
+    return static_cast<double>(largest);
   });
 }
 
 }  // namespace
 
 std::optional<double> peak_rss_bytes(const AttemptRecord& attempt) {
-  return total_of_ranks(attempt, [](const RankRecord& rank) {
-    const auto bytes = rank.result->peak_rss_bytes;
-    return bytes > 0 ? std::optional<double>(static_cast<double>(bytes)) : std::nullopt;
-  });
+  return peak_bytes<&CellResult::peak_rss_bytes, &StepRecord::rss_bytes>(attempt);
 }
 
 std::optional<double> peak_anonymous_bytes(const AttemptRecord& attempt) {
-  return total_of_ranks(attempt, [](const RankRecord& rank) {
-    const auto bytes = rank.result->peak_anonymous_bytes;
-    return bytes > 0 ? std::optional<double>(static_cast<double>(bytes)) : std::nullopt;
-  });
+  return peak_bytes<&CellResult::peak_anonymous_bytes, &StepRecord::anonymous_bytes>(attempt);
 }
 
 // The results write -1 for what a device does not have.

@@ -48,6 +48,21 @@ AttemptRecord with_memory(std::int64_t StepRecord::*bytes, const std::vector<std
   return attempt;
 }
 
+TEST_CASE("a peak is no less than what the steps read", "[verdict]") {
+  for (const char* metric : {"memory.peak_anonymous", "memory.peak_rss"}) {
+    const bool is_anonymous = metric == std::string("memory.peak_anonymous");
+    AttemptRecord attempt =
+        with_memory(is_anonymous ? &StepRecord::anonymous_bytes : &StepRecord::rss_bytes, {5, 70, 6});
+    auto& peak = is_anonymous ? attempt.lead().result->peak_anonymous_bytes : attempt.lead().result->peak_rss_bytes;
+    peak = 10;
+    CHECK(metric_of(metric, attempt) == 70);
+    peak = 90;
+    CHECK(metric_of(metric, attempt) == 90);
+    peak = 0;
+    CHECK_FALSE(metric_of(metric, attempt));
+  }
+}
+
 TEST_CASE("memory grows from the middle of the run to its end, not from its start", "[verdict]") {
   const bool is_anonymous = GENERATE(true, false);
   const auto growth = [&](const std::vector<std::int64_t>& values) {
@@ -55,7 +70,8 @@ TEST_CASE("memory grows from the middle of the run to its end, not from its star
                      with_memory(is_anonymous ? &StepRecord::anonymous_bytes : &StepRecord::rss_bytes, values));
   };
   CHECK(growth({10, 500, 900, 1000, 1007, 1030}) == 130);
-  CHECK(growth({10, 20, 1000, 1004, 900}) == -100);
+  CHECK(growth({10, 20, 1000, 1004, 900}) == 4);  // a low reading at the end hides nothing
+  CHECK(growth({10, 20, 1000, 900, 950}) == -50);
   CHECK(growth({0, 50, 57, 59}) == 9);  // a reading belongs to the end of its quarter
   CHECK_FALSE(growth({1, 2, 3}));
   // Steps without a reading are left out: 5, 6, 8, 9 remain.
