@@ -7,6 +7,7 @@
 #include "matrix/inquiry/cell_ratios.hpp"
 #include "matrix/inquiry/ensemble.hpp"
 #include "matrix/inquiry/one_process.hpp"
+#include "matrix/numerics/steps/loss_distance.hpp"
 
 namespace reprobench {
 namespace {
@@ -25,9 +26,28 @@ bool is_of_one_workload(const ComparedSide& measured, const ComparedSide& expect
   return ours && theirs && ours->workload_digest == theirs->workload_digest;
 }
 
+// No step against fp64 holds a loss.
+void hold_losses(CellComparison& comparison, const SidePair& pair) {
+  const auto& [measured, expected] = pair;
+  const std::optional<Trace>& ours = measured.attempt.lead().trace;
+  const std::optional<Trace>& theirs = expected.attempt.lead().trace;
+  const bool is_tf32 =
+      setting_in<&Settings::tf32>(measured.request.knobs) || setting_in<&Settings::tf32>(expected.request.knobs);
+  const std::string of_cell = precision_text(measured.request);
+  const std::string precision = is_tf32 && of_cell == "fp32" ? "tf32" : of_cell;
+  if (!ours || !theirs || of_cell != precision_text(expected.request)) return;
+  const auto apart = first_loss_apart(*ours, *theirs, precision);
+  if (!apart) return;
+  comparison.losses_apart = fmt::format(
+      "the losses of step {} are {:.2g} apart, and {:.2g} is what rounding and the weights before it explain",
+      apart->step, apart->distance_rel, apart->bound_rel);
+  comparison.sentence = comparison.losses_apart + "; " + comparison.sentence;
+}
+
 // How the two courses lie beside those that rounding alone takes.
 void ask_of_courses(CellComparison& comparison, const SidePair& pair, const PairQuestions& questions, Replays& replays,
                     const Announce& announce) {
+  hold_losses(comparison, pair);
   if (questions.trajectory) {
     answer(comparison, "trajectory", [&] {
       const auto around = envelope_around(pair.second, questions.members, false, questions.store, replays, announce);
@@ -96,14 +116,12 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
 
 Match judged_by(const CellComparison& comparison, FailOn what) {
   if (comparison.word != Match::differs || what == FailOn::any) return comparison.word;
-  if (comparison.non_finite) return Match::differs;
+  if (comparison.non_finite || !comparison.losses_apart.empty()) return Match::differs;
   if (comparison.one_process && comparison.one_process->word != Match::equal) return comparison.one_process->word;
   const auto& explained = comparison.explanation;
   if (!explained || !explained->lockstep) return Match::not_comparable;
-  // Without a diagnosis no call made the difference, and the steps against fp64 are all that is known.
-  const ExplainedWord word = explained->diagnosis
-                                 ? explained->diagnosis->word
-                                 : from_word<ExplainedWord>(to_string(explained->lockstep->word)).value();
+  // Without a diagnosis no call made the difference. Then nothing rounded, and steps that compute alike excuse nothing.
+  const ExplainedWord word = explained->diagnosis ? explained->diagnosis->word : ExplainedWord::undecided;
   const bool is_defect = word == ExplainedWord::defect || explained->lockstep->word == LockstepWord::defect;
   const bool is_other = word == ExplainedWord::another_computation;
   if (is_defect || (is_other && what == FailOn::another_computation)) return Match::differs;

@@ -161,6 +161,8 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
     bool doubtful;
     Match another_computation;
     Match defect;
+    bool unmade = false;  // no call made the difference
+    bool losses_apart = false;
   };
   using enum LockstepWord;
   using enum Match;
@@ -170,6 +172,9 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
                            Row{"undecided", undecided, false, false, false, not_comparable, not_comparable},
                            Row{"not explained", {}, false, false, false, not_comparable, not_comparable},
                            Row{"a NaN", rounding, false, true, false, differs, differs},
+                           Row{"made by no call", rounding, false, false, false, not_comparable, not_comparable, true},
+                           Row{"made by no call, a defect", defect, false, false, false, differs, differs, true},
+                           Row{"losses", rounding, false, false, false, differs, differs, false, true},
                            Row{"a repeat that crashed", rounding, false, false, true, not_comparable, not_comparable});
   CAPTURE(row.what);
   CellComparison comparison;
@@ -180,7 +185,9 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
     explanation.call.emplace().constants_differ = row.constants_differ;
     explanation.diagnosis = source_diagnosis(explanation, explanation);
   }
+  if (row.unmade) comparison.explanation->diagnosis.reset();
   if (row.not_finite) comparison.non_finite.emplace();
+  if (row.losses_apart) comparison.losses_apart = "the losses of step 1 are 1 apart";
   if (row.doubtful) comparison.doubts.push_back("of x 2 of 3 repeats completed");
   CHECK(judged_by(comparison, FailOn::any) == differs);
   CHECK(judged_by(comparison, FailOn::another_computation) == row.another_computation);

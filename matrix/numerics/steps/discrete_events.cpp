@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "matrix/base/number.hpp"
+#include "matrix/numerics/steps/loss_distance.hpp"
 #include "matrix/numerics/steps/tensor_distance.hpp"
 #include "matrix/numerics/steps/tensor_pairs.hpp"
 
@@ -39,13 +40,6 @@ void add_flips(std::vector<EventFlips>& list, const TensorsRecord& ours, const T
       entry.flips = flips_between(*a.sketch, *b.sketch);
     }
   }
-}
-
-std::optional<double> loss_distance_rel(const StepRecord& ours, const StepRecord& theirs) {
-  const auto a = exact_float_from_json(ours.loss);
-  const auto b = exact_float_from_json(theirs.loss);
-  if (!a || !b || !std::isfinite(*a) || !std::isfinite(*b)) return std::nullopt;
-  return std::abs(*a - *b) / std::max(std::abs(*b), std::numeric_limits<double>::min());
 }
 
 // The mask that flipped in `step` or the one before: what a flip does to the weights shows in the next loss.
@@ -95,7 +89,7 @@ std::optional<LossSplit> loss_split(const Trace& measured, const Trace& expected
   double largest_so_far = 0;
   double largest_jump = kSplitFactor;
   for (std::size_t i = 0; i < std::min(measured.steps.size(), expected.steps.size()); ++i) {
-    const auto distance = loss_distance_rel(measured.steps[i], expected.steps[i]);
+    const auto distance = finite_loss_distance_rel(measured.steps[i], expected.steps[i]);
     if (!distance) break;
     if (largest_so_far > 0 && *distance >= largest_jump * largest_so_far) {
       largest_jump = *distance / largest_so_far;

@@ -160,6 +160,8 @@ std::optional<FarthestTensor> farthest_tensor(const TensorsRecord& measured, con
   return farthest;
 }
 
+double tensor_bound_rel(const std::string& precision) { return bounds_of(precision).tensor_rel; }
+
 std::optional<OverBound> first_over_bound(const Trace& measured, const Trace& expected, const std::string& precision) {
   const SketchBounds& bounds = bounds_of(precision);
   for (const TensorsRecord& ours : measured.tensors) {

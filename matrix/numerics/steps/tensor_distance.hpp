@@ -52,6 +52,10 @@ struct Description<OverBound> {
   }
 };
 
+// How far rounding alone takes a gradient, an activation or a loss of one step in this precision: 1e-5 in fp32. Throws
+// ContractError for a precision without bounds.
+double tensor_bound_rel(const std::string& precision);
+
 // The first tensor, by step and then in execution order, that is further from the expected one than rounding can take
 // it in this precision. The bounds are those of the reproducibility classes without an fp64 rerun: gradients and
 // activations 1e-5 in fp32, 2e-2 in 16 bit; parameters 2.4e-7 sqrt(step) in fp32. Only steps with sketches count.

@@ -1,0 +1,56 @@
+#include "matrix/numerics/steps/loss_distance.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/base/number.hpp"
+#include "matrix/numerics/steps/drifting_runs.hpp"
+
+namespace reprobench {
+namespace {
+
+// Of a run whose weights drift by so much a step, with another loss in one of them.
+Trace with_loss(double drift, std::size_t step, double loss) {
+  Trace trace = drifting::run(drift);
+  trace.steps[step - 1].loss = exact_float(loss);
+  return trace;
+}
+
+double loss_of(std::size_t step) { return *exact_float_from_json(drifting::run(0).steps[step - 1].loss); }
+
+TEST_CASE("equal weights give equal losses but for rounding, in the precision of the training", "[loss]") {
+  const Trace expected = drifting::run(0);
+  CHECK_FALSE(first_loss_apart(expected, expected, "fp32"));
+  CHECK_FALSE(first_loss_apart(with_loss(0, 1, loss_of(1) * (1 + 0.9e-5)), expected, "fp32"));
+  const auto apart = first_loss_apart(with_loss(0, 1, loss_of(1) * (1 - 1.1e-5)), expected, "fp32");
+  REQUIRE(apart);
+  CHECK(apart->step == 1);
+  CHECK(apart->distance_rel == Approx(1.1e-5).epsilon(1e-3));
+  CHECK(apart->bound_rel == 1e-5);
+  CHECK(first_loss_apart(with_loss(0, 1, loss_of(1) * 2), expected, "bf16")->distance_rel == Approx(1));
+  CHECK_FALSE(first_loss_apart(with_loss(0, 1, loss_of(1) * 1.01), expected, "bf16"));
+  CHECK_THROWS_WITH(first_loss_apart(expected, expected, "int4"), Catch::Contains("no distance bounds"));
+}
+
+TEST_CASE("a later loss is held by the distance of the weights that it comes of", "[loss]") {
+  const Trace expected = drifting::run(0);
+  // After four updates the weights are 4e-6 apart, which explains 4e-3.
+  CHECK_FALSE(first_loss_apart(with_loss(1e-6, 5, loss_of(5) * 1.003), expected, "fp32"));
+  const auto apart = first_loss_apart(with_loss(1e-6, 5, loss_of(5) * 1.005), expected, "fp32");
+  REQUIRE(apart);
+  CHECK(apart->step == 5);
+  CHECK(apart->bound_rel == Approx(1e-5 + 4e-3).epsilon(0.01));
+  Trace unknown = with_loss(1e-6, 5, loss_of(5) * 2);
+  unknown.tensors.erase(unknown.tensors.begin() + 4);
+  CHECK_FALSE(first_loss_apart(unknown, expected, "fp32"));
+  CHECK_FALSE(first_loss_apart(expected, unknown, "fp32"));
+}
+
+TEST_CASE("a loss that is missing or not finite has no distance", "[loss]") {
+  Trace spoilt = drifting::run(0);
+  spoilt.steps[0].loss = "nan";
+  CHECK_FALSE(finite_loss_distance_rel(spoilt.steps[0], drifting::run(0).steps[0]));
+  CHECK_FALSE(first_loss_apart(spoilt, drifting::run(0), "fp32"));
+  CHECK(*finite_loss_distance_rel(drifting::run(0).steps[1], drifting::run(0).steps[1]) == 0);
+}
+
+}  // namespace
+}  // namespace reprobench
