@@ -22,9 +22,10 @@ struct LossApart {
 std::optional<double> finite_loss_distance_rel(const StepRecord& measured, const StepRecord& expected);
 
 // The first step whose losses are further apart than the bound of its precision (1e-5 in fp32, as for gradients of a
-// first step) and 1,000 times the distance of the weights before it. Step 1 begins with equal weights; of a later one
-// the sketches of both sides' parameters have to be on record, else it is left out. In 60 pairs of releases and
-// instruction sets first losses were at most 8.5e-8 apart in fp32. Throws ContractError for a precision without bounds.
+// first step) and 1,000 times the distance of the weights before it. Distances are relative to the expected loss, or to
+// a hundredth of its first. Step 1 begins with equal weights; of a later one the sketches of both sides' parameters
+// have to be on record, else it is left out. Between releases first losses were at most 8.5e-8 apart in fp32
+// (suites/results.md). Throws ContractError for a precision without bounds.
 std::optional<LossApart> first_loss_apart(const Trace& measured, const Trace& expected, const std::string& precision);
 
 }  // namespace reprobench

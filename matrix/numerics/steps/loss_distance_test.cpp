@@ -44,6 +44,14 @@ TEST_CASE("a later loss is held by the distance of the weights that it comes of"
   CHECK_FALSE(first_loss_apart(expected, unknown, "fp32"));
 }
 
+TEST_CASE("a loss that has nearly vanished is held relative to a hundredth of the first", "[loss]") {
+  const Trace expected = with_loss(0, 5, 1e-4);  // the first is 1
+  CHECK_FALSE(first_loss_apart(with_loss(0, 5, 1e-4 + 0.9e-7), expected, "fp32"));
+  const auto apart = first_loss_apart(with_loss(0, 5, 1e-4 + 1.2e-7), expected, "fp32");
+  REQUIRE(apart);
+  CHECK(apart->distance_rel == Approx(1.2e-5).epsilon(1e-3));
+}
+
 TEST_CASE("a loss that is missing or not finite has no distance", "[loss]") {
   Trace spoilt = drifting::run(0);
   spoilt.steps[0].loss = "nan";
