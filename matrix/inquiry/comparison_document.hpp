@@ -408,7 +408,8 @@ struct CellComparison {
   std::string workload;                // "gpt2/tiny, 20 steps of 8, fp32"
   Match word = Match::not_comparable;  // `equal` is said of all repeats of both sides
   std::string sentence;
-  std::string losses_apart;  // further than their weights explain, and where; empty: they are not; stored as the doubts
+  std::string
+      losses_apart;  // further than their weights explain, and where; empty: they are not; stored in the sentence alone
   std::vector<std::string> doubts;  // why the repeats of a side are no whole evidence; stored in the sentence alone
   std::vector<CellRatio> ratios;    // of stored cells, as far as their suite measures them
   TraceComparison trace;

@@ -84,8 +84,10 @@ std::string difference_unasked_because(const RulesOfCell& rules) {
   for (const CellThreshold& threshold : rules.cell.thresholds) {
     if (threshold.metric != kBeyondRounding && threshold.metric != kReferenceMismatches) continue;
     if (lets_no_bit_differ(threshold)) return "";
-    if (threshold.gate == Gate::armed && threshold.metric == kBeyondRounding) return "";
-    if (threshold.gate == Gate::armed) continue;
+    if (threshold.gate == Gate::armed) {
+      if (threshold.metric == kBeyondRounding) return "";
+      continue;  // some bits may differ
+    }
     const Mark& by = threshold.gate_mark.file.empty() ? threshold.mark : threshold.gate_mark;
     const std::string where = condition_of(by, rules);
     if (where.empty()) continue;

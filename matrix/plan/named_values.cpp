@@ -1,6 +1,7 @@
 #include "matrix/plan/named_values.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,19 +37,20 @@ void NamedValues::see(const CoordinateLookup& cell) {
   for (auto& [name, coordinate] : coordinates_) {
     if (coordinate.unseen.empty()) continue;
     const auto value = cell(name);
-    if (!value || (!coordinate.seen.empty() && coordinate.seen.back() == *value)) continue;
+    if (!value || coordinate.seen.contains(*value)) continue;
+    coordinate.seen.emplace(*value);
     if (const auto found = coordinate.unseen.find(*value); found != coordinate.unseen.end()) {
       coordinate.unseen.erase(found);
     }
-    if (std::ranges::find(coordinate.seen, *value) == coordinate.seen.end()) coordinate.seen.emplace_back(*value);
   }
 }
 
 void NamedValues::report(Diagnostics& diagnostics) const {
   for (const auto& [name, coordinate] : coordinates_) {
+    const std::vector<std::string> seen(coordinate.seen.begin(), coordinate.seen.end());
     for (const auto& [value, mark] : coordinate.unseen) {
       diagnostics.error(mark, "RB024", fmt::format("no cell has {} `{}`, which this rule names", name, value),
-                        did_you_mean(value, coordinate.seen));
+                        did_you_mean(value, seen));
     }
   }
 }

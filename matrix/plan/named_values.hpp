@@ -8,8 +8,9 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/matrix_spec.hpp"
@@ -29,7 +30,7 @@ class NamedValues {
  private:
   struct Coordinate {
     std::map<std::string, Mark, std::less<>> unseen;  // by value: the first rule that names it
-    std::vector<std::string> seen;
+    std::set<std::string, std::less<>> seen;
   };
   void add(const Selector& where, const Mark& mark);
 

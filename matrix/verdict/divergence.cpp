@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "matrix/base/number.hpp"
+#include "matrix/numerics/steps/loss_distance.hpp"
 #include "matrix/numerics/steps/tensor_distance.hpp"
 
 namespace reprobench {
@@ -36,13 +35,6 @@ Divergence divergence_at_step(const Trace& measured, const Trace& expected, std:
   }
   const bool loss_differs = ours.loss != theirs.loss;
   return {ours.step, "", loss_differs ? "loss" : "root", ours.root, theirs.root};
-}
-
-std::optional<double> loss_distance_rel(const StepRecord& measured, const StepRecord& expected) {
-  const auto ours = exact_float_from_json(measured.loss);
-  const auto theirs = exact_float_from_json(expected.loss);
-  if (!ours || !theirs) return std::nullopt;
-  return std::abs(*ours - *theirs) / std::max(std::abs(*theirs), std::numeric_limits<double>::min());
 }
 
 }  // namespace

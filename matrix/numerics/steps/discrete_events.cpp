@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "matrix/base/number.hpp"
 #include "matrix/numerics/steps/loss_distance.hpp"
 #include "matrix/numerics/steps/tensor_distance.hpp"
 #include "matrix/numerics/steps/tensor_pairs.hpp"
@@ -89,8 +87,8 @@ std::optional<LossSplit> loss_split(const Trace& measured, const Trace& expected
   double largest_so_far = 0;
   double largest_jump = kSplitFactor;
   for (std::size_t i = 0; i < std::min(measured.steps.size(), expected.steps.size()); ++i) {
-    const auto distance = finite_loss_distance_rel(measured.steps[i], expected.steps[i]);
-    if (!distance) break;
+    const auto distance = loss_distance_rel(measured.steps[i], expected.steps[i]);
+    if (!distance || !std::isfinite(*distance)) break;
     if (largest_so_far > 0 && *distance >= largest_jump * largest_so_far) {
       largest_jump = *distance / largest_so_far;
       split = LossSplit{measured.steps[i].step, *distance, largest_so_far, ""};

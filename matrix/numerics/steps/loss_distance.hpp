@@ -18,11 +18,11 @@ struct LossApart {
   double bound_rel = 0;
 };
 
-// Relative distance of the losses of one step; nothing where one is missing or not finite.
-std::optional<double> finite_loss_distance_rel(const StepRecord& measured, const StepRecord& expected);
+// Relative distance of the losses of one step; NaN or infinite where one of them is, nothing where one is missing.
+std::optional<double> loss_distance_rel(const StepRecord& measured, const StepRecord& expected);
 
 // The first step whose losses are further apart than the bound of its precision (1e-5 in fp32, as for gradients of a
-// first step) and 1,000 times the distance of the weights before it. Distances are relative to the expected loss, or to
+// first step) and 100 times the distance of the weights before it. Distances are relative to the expected loss, or to
 // a hundredth of its first. Step 1 begins with equal weights; of a later one the sketches of both sides' parameters
 // have to be on record, else it is left out. Between releases first losses were at most 8.5e-8 apart in fp32
 // (suites/results.md). Throws ContractError for a precision without bounds.
