@@ -69,9 +69,7 @@ RequiredStacks::RequiredStacks(const MatrixSpec& matrix) {
 
 void RequiredStacks::see(const CoordinateLookup& cell) {
   if (unseen_.empty()) return;
-  const auto stack = cell("stack");
-  const auto suite = cell("suite");
-  if (stack && suite) unseen_.erase({std::string(*stack), std::string(*suite)});
+  unseen_.erase({std::string(cell("stack").value()), std::string(cell("suite").value())});  // every cell has both
 }
 
 void RequiredStacks::report(Diagnostics& diagnostics) const {

@@ -43,6 +43,7 @@ TEST_CASE("a required stack of which a suite has no cell left is an error", "[pl
       error("exclude: [{suite: memory, stack: new}, {suite: smoke, stack: old}]\nrequired: [{stack: [new, old]}]\n"),
       Catch::Contains("`new` is required, and `exclude` leaves it no cell of suite `memory`") &&
           Catch::Contains("`old` is required, and `exclude` leaves it no cell of suite `smoke`"));
+  CHECK_THAT(error(excluded + "required: [{stack: old}, {stack: new}]\n"), Catch::Contains("`new` is required"));
   CHECK(error(excluded + "required: [{stack: new, suite: smoke}]\n").empty());
   CHECK(error(excluded + "required: [{stack: old}]\n").empty());
   CHECK(error(excluded + "required: [{device: cpu}]\n").empty());  // names no stack
