@@ -91,9 +91,9 @@ class ScriptedReplays : public Replays {
       attempt.lead().result->knobs_resolved[knob] = request.knobs.at(knob);
     }
     attempt.lead().result->fingerprint.components = {{"torch", request.stack, request.stack, request.stack}};
-    if (!replay.hold_state) save_if_asked(replay, first_step_of(request) - 1, network, outcome.folder);
+    Digest chain = replay.from_state.empty() ? workload : chains_[replay.from_state];
+    if (!replay.hold_state) save_if_asked(replay, first_step_of(request) - 1, network, outcome.folder, chain);
 
-    Digest chain = workload;
     std::ofstream operators(outcome.folder / kOperatorsFile);
     std::int64_t lines = 0;
     const std::int64_t last = last_step_of(request);
@@ -114,7 +114,7 @@ class ScriptedReplays : public Replays {
       }
       if (replay.keep_values && replay.keep_values->step == step) keep(network, *replay.keep_values, outcome.folder);
       if (replay.hold_state) save_gradients(network, step, step == replay.first_step, outcome.folder);
-      if (!replay.hold_state) save_if_asked(replay, step, network, outcome.folder);
+      if (!replay.hold_state) save_if_asked(replay, step, network, outcome.folder, chain);
       attempt.lead().result->steps_completed = step;
       attempt.lead().result->chain = to_hex(chain);
       if (std::isfinite(network.loss)) continue;
@@ -215,13 +215,14 @@ class ScriptedReplays : public Replays {
     write_safetensors(path, std::move(tensors), metadata);
   }
 
-  static void save_if_asked(const Replay& replay, std::int64_t steps_done, SyntheticNetwork& network,
-                            const std::filesystem::path& folder) {
+  void save_if_asked(const Replay& replay, std::int64_t steps_done, SyntheticNetwork& network,
+                     const std::filesystem::path& folder, const Digest& chain) {
     const auto& wanted = replay.snapshots_after;
     if (std::find(wanted.begin(), wanted.end(), steps_done) == wanted.end()) return;
     NamedTensors named;
     for (const auto& [name, tensor] : network.state()) named.emplace_back(name, &tensor);
     save(folder / snapshot_file(steps_done), named, network.rounding());
+    chains_[folder / snapshot_file(steps_done)] = chain;
   }
 
   static void save_gradients(SyntheticNetwork& network, std::int64_t step, bool is_first,
@@ -263,7 +264,8 @@ class ScriptedReplays : public Replays {
   }
 
   TemporaryFolder folder_;
-  std::vector<std::size_t> left_;  // numbers of calls whose files are there
+  std::vector<std::size_t> left_;                   // numbers of calls whose files are there
+  std::map<std::filesystem::path, Digest> chains_;  // after the step whose state is in that file
 };
 
 // A training of 6 steps, every tensor digested.

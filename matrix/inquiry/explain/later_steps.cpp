@@ -10,6 +10,7 @@
 #include "matrix/inquiry/explain/joint_sources.hpp"
 #include "matrix/inquiry/explain/known_calls.hpp"
 #include "matrix/inquiry/explain/replay_files.hpp"
+#include "matrix/inquiry/explain/resumed_course.hpp"
 #include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 #include "matrix/inquiry/explain/source_replays.hpp"
@@ -245,16 +246,16 @@ void judge_later_steps(const ComparedSide& measured, const ComparedSide& expecte
   const bool is_found =
       is_shown_by_a_call(explanation) || std::ranges::any_of(explanation.later_steps, is_red, &LaterStep::word);
   if (!steps.empty() && !is_found) {
-    Replay training;
-    for (const std::int64_t step : steps) training.snapshots_after.push_back(step - 1);
-    training.last_step = std::max<std::int64_t>(1, steps.back() - 1);
     try {
-      const auto folder = replays.run({{"b-later-states", expected.replayed(training)}}).front().folder;
+      ResumedCourse course(measured, expected, steps, replays);
       for (const std::int64_t step : steps) {
-        StepFromState one(measured, expected, step, folder / snapshot_file(step - 1), step == steps.back(), replays,
+        StepFromState one(measured, expected, step, course.state_before(step), step == steps.back(), replays,
                           explanation);
         explanation.later_steps.push_back(one.judge());
         if (is_red(explanation.later_steps.back().word)) break;
+      }
+      if (!is_red(explanation.later_steps.back().word)) {
+        for (LaterStep& other : course.differences()) explanation.later_steps.push_back(std::move(other));
       }
     } catch (const ReplayFailed& failure) {
       explanation.later_steps.push_back(

@@ -105,7 +105,7 @@ TEST_CASE("another batch, and an update left out, are told from the traces alone
   CHECK(found.later_steps[0].step == 4);
   CHECK(found.diagnosis->word == ExplainedWord::another_computation);
   CHECK(has(found.diagnosis->sentence, "in step 4: the two sides take different batches: input `x`"));
-  for (const auto& tasks : replays.calls) CHECK(tasks[0].purpose != "b-later-states");
+  for (const auto& tasks : replays.calls) CHECK(tasks[0].purpose != "a-later-states");
 }
 
 TensorsRecord parameters_of(std::int64_t step, const std::string& digest, bool is_final = false) {
@@ -205,6 +205,67 @@ TEST_CASE("what is red at once is not looked for again, and a later replay that 
   CHECK(found.diagnosis->word == ExplainedWord::undecided);
   CHECK(has(found.diagnosis->sentence, "in step 6: not judged: replay `b-operators-6` on stack-a ended as crash"));
   CHECK(judged_by(open, FailOn::defect) == Match::not_comparable);
+}
+
+// The moment that a fault sets in is counted from the start of a process, or it spares the first step of each.
+CellComparison compared_by_age(const std::string& faulty, const std::function<bool(const CellRequest&)>& has_fault,
+                               bool has_other_constants = false) {
+  ScriptedReplays replays;
+  replays.planted = [&](const CellRequest& request) {
+    std::vector<Deviation> planted;
+    if (request.stack != faulty || !has_fault(request)) return planted;
+    planted.push_back({"optimizer fc2.weight aten::lerp_", 4, kForever, 0});
+    if (has_other_constants)
+      planted.push_back({"constants optimizer fc2.weight aten::lerp_", 4, kForever, 0, becomes(2)});
+    return planted;
+  };
+  return compared_later(replays, {});
+}
+
+bool begins_at_start(const CellRequest& request) { return !request.replay || request.replay->from_state.empty(); }
+
+TEST_CASE("a fault that needs an old process is never rounding, whichever side has it", "[later]") {
+  const bool is_measured = GENERATE(true, false);
+  const auto comparison = compared_by_age(is_measured ? "stack-b" : "stack-a", begins_at_start);
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.later_steps.size() == 3);
+  CHECK(found.later_steps[2].step == 4);
+  CHECK(found.later_steps[2].word == ExplainedWord::undecided);
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
+  const std::string side = is_measured ? "measured" : "expected";
+  CHECK(has(found.diagnosis->sentence, "in step 4: resumed after step 3 in a fresh process, the " + side +
+                                           " side has other bits than in the run from here on"));
+  CHECK(has(found.diagnosis->sentence, "; aten::lerp_ is the first call with another result; the first one by itself"));
+  CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
+}
+
+TEST_CASE("another constant from some update of a process on is another computation, whichever side has it",
+          "[later]") {
+  const auto comparison = compared_by_age(GENERATE("stack-b", "stack-a"), begins_at_start, true);
+  const Explanation& found = *comparison.explanation;
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence, "in step 4: resumed after step 3"));
+  CHECK(has(found.diagnosis->sentence,
+            "aten::lerp_ is the first call with another result: the constants of aten::lerp_ "
+            "differ: 2 against 1"));
+}
+
+TEST_CASE("a fault that only a fresh process of several steps has is not rounding either", "[later]") {
+  const auto comparison = compared_by_age("stack-b", [](const CellRequest& request) {
+    return !begins_at_start(request) && last_step_of(request) > first_step_of(request);
+  });
+  CHECK(comparison.explanation->diagnosis->word == ExplainedWord::undecided);
+}
+
+TEST_CASE("a training that has other bits when it is done again is not reproducible", "[later]") {
+  int trainings =
+      0;  // the side's run, its replay up to the first difference, and the one that later steps are taken from
+  const auto comparison = compared_by_age("stack-b", [&](const CellRequest& request) {
+    return begins_at_start(request) && last_step_of(request) == 6 && ++trainings > 1;
+  });
+  const Explanation& found = *comparison.explanation;
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
+  CHECK(has(found.diagnosis->sentence, "in step 4: trained again, the measured side has other bits than in the run"));
 }
 
 }  // namespace

@@ -15,21 +15,6 @@ bool output_types_differ(const OperatorDivergence& call) {
   return call.measured.outputs[call.output].dtype != call.expected.outputs[call.output].dtype;
 }
 
-// What differs in what was asked for; empty: nothing that is on record.
-std::string other_computation(const DifferenceSource& source) {
-  if (const auto& call = source.call) {
-    if (call->constants_differ) {
-      return fmt::format("the constants of {} differ: {} against {}", call->measured.name, call->measured.constants,
-                         call->expected.constants);
-    }
-    if (output_types_differ(*call)) {
-      return fmt::format("{} makes {} against {}", call->measured.name, call->measured.outputs[call->output].dtype,
-                         call->expected.outputs[call->output].dtype);
-    }
-  }
-  return other_question(source);
-}
-
 bool is_beyond(const std::optional<LocalError>& error) { return error && error->of_bound && *error->of_bound > 1; }
 
 // Null where the orders say something else, or nothing.
@@ -268,6 +253,20 @@ void doubt_what_is_left_out(const Explanation& explanation, Diagnosis& diagnosis
 }
 
 }  // namespace
+
+std::string other_computation(const DifferenceSource& source) {
+  if (const auto& call = source.call) {
+    if (call->constants_differ) {
+      return fmt::format("the constants of {} differ: {} against {}", call->measured.name, call->measured.constants,
+                         call->expected.constants);
+    }
+    if (output_types_differ(*call)) {
+      return fmt::format("{} makes {} against {}", call->measured.name, call->measured.outputs[call->output].dtype,
+                         call->expected.outputs[call->output].dtype);
+    }
+  }
+  return other_question(source);
+}
 
 int rank_of(ExplainedWord word) {
   switch (word) {

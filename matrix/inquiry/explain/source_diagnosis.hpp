@@ -22,6 +22,9 @@ inline constexpr std::string_view kBehindFirst = "behind the first difference, "
 // From harmless to worst: rounding, undecided, another computation, defect.
 int rank_of(ExplainedWord word);
 
+// What differs in what the two sides were asked for; empty: nothing that is on record.
+std::string other_computation(const DifferenceSource& source);
+
 // The diagnosis of one source of `explanation`, together with that of the steps against fp64.
 Diagnosis source_diagnosis(const DifferenceSource& source, const Explanation& explanation);
 
