@@ -34,12 +34,18 @@ __attribute__((constructor)) void begin() {
   if (fault() == "takes_more") keep_bytes(200'000'000);
 }
 
+__attribute__((destructor)) void end() {
+  if (fault() == "ends_late") wait_us(2'000'000);
+}
+
 void before_linear() {
   static long calls = 0;
   ++calls;
   if (fault() == "slow") wait_us(300);
   if (fault() == "stalls" && calls % 200 == 0) wait_us(100'000);  // every 100th step of mlp, which has two products
   if (fault() == "stutters" && calls % 100 == 0) wait_us(2500);   // four steps' time in every 50th
+  if (fault() == "hiccups" && calls % 250 == 0) wait_us(20'000);  // less than one step in a hundred
+  if (fault() == "slows_later" && calls > 3360) wait_us(150);     // from the 1,681st of 3,000 steps on
   if (fault() == "leaks") keep_bytes(128'000);
 }
 

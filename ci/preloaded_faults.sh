@@ -36,7 +36,10 @@ none             determinism  mlp          -
 slow             throughput   mlp          throughput.step_time
 stalls           throughput   mlp          throughput.mean_step_time
 stutters         throughput   mlp          throughput.step_time_p99
+hiccups          throughput   mlp          throughput.slowest_steps_time
+slows_later      throughput   mlp          throughput.slowest_quarter_step_time
 starts_late      throughput   mlp          throughput.start_to_first_step
+ends_late        throughput   mlp          throughput.time_outside_steps
 takes_more       memory       mlp          memory.peak_anonymous
 leaks            memory       mlp          memory.anonymous_growth
 slow_messages    comm         collectives  comm.latency_ratio

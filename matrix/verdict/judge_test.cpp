@@ -34,7 +34,8 @@ TEST_CASE("a candidate that stalls every tenth step has the reference's median, 
   };
   stall(candidate(run));
   CHECK(candidate(judge(run)).outcome == Outcome::passed);
-  for (const char* metric : {"throughput.mean_step_time", "throughput.step_time_p99", "throughput.samples"}) {
+  for (const char* metric : {"throughput.mean_step_time", "throughput.step_time_p99", "throughput.slowest_steps_time",
+                             "throughput.samples"}) {
     run.plan.cells[1].cell.thresholds = {threshold(metric, kRegression, 0.15, true)};
     CHECK(candidate(judge(run)).outcome == Outcome::failed);
     CHECK(candidate(judge(run)).reason == metric);

@@ -125,7 +125,8 @@ TEST_CASE("a run without steps, or whose steps take no time, has no times and no
   CHECK(find_metric("data.wait_share")->of_attempt({}, attempt).value == 0);
   attempt.lead().trace->steps.clear();
   for (const char* metric : {"throughput.step_time", "throughput.mean_step_time", "throughput.step_time_p99",
-                             "throughput.samples", "data.wait_share"}) {
+                             "throughput.slowest_steps_time", "throughput.slowest_quarter_step_time",
+                             "throughput.time_outside_steps", "throughput.samples", "data.wait_share"}) {
     CHECK_FALSE(find_metric(metric)->of_attempt({}, attempt).value);
   }
 }

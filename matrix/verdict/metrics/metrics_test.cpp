@@ -167,6 +167,63 @@ TEST_CASE("the mean counts the warm-up and the slowest rank of each step, the 99
   CHECK(metric_of("throughput.samples", attempt) == Approx(2 * 660 * 1e9 / 120'000));
 }
 
+TEST_CASE("the slowest hundredth of the steps is a mean, and its steps need not be together", "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 1'000'000, "same", 3000);
+  for (StepRecord& step : attempt.lead().trace->steps) step.step_time_ns = step.step % 125 == 0 ? 17'000 : 1000;
+  CHECK(metric_of("throughput.step_time_p99", attempt) == 1000);
+  CHECK(metric_of("throughput.mean_step_time", attempt) == Approx(1128));
+  // 22 of the 2,700 steps after warm-up, and five others.
+  CHECK(metric_of("throughput.slowest_steps_time", attempt) == Approx((22 * 17'000 + 5 * 1000) / 27.0));
+  AttemptRecord brief = sample::attempt(0, 1000, "same", 20);
+  for (StepRecord& step : brief.lead().trace->steps) step.step_time_ns = step.step == 1 ? 9000 : 1000 + step.step;
+  CHECK(metric_of("throughput.slowest_steps_time", brief) == 1020);
+}
+
+TEST_CASE("the slowest quarter of a training is found wherever it lies, warm-up left out", "[verdict]") {
+  const auto slow_between = [](std::int64_t from, std::int64_t to) {
+    AttemptRecord attempt = sample::attempt(0, 1000, "same", 50);  // ten steps of warm-up, quarters of ten
+    for (StepRecord& step : attempt.lead().trace->steps) {
+      step.step_time_ns = step.step >= from && step.step <= to ? 1300 : 1000;
+    }
+    return metric_of("throughput.slowest_quarter_step_time", attempt);
+  };
+  CHECK(slow_between(0, 0) == 1000);
+  CHECK(slow_between(1, 10) == 1000);
+  for (const std::int64_t from : {11, 21, 31, 41}) {
+    CHECK(slow_between(from, from + 5) == 1300);
+    CHECK(slow_between(from, from + 3) == 1000);
+  }
+  CHECK(slow_between(29, 50) == 1300);
+  AttemptRecord attempt = sample::attempt(0, 1000, "same", 4);
+  CHECK_FALSE(metric_of("throughput.slowest_quarter_step_time", attempt));  // three after warm-up
+}
+
+TEST_CASE("time outside steps is what a process takes beside its start, its steps and its waits", "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 1000, "same", 20);
+  RankRecord& rank = attempt.lead();
+  for (StepRecord& step : rank.trace->steps) step.step_time_ns = step.step == 1 ? 777 : 1000;
+  rank.exit.emplace().duration_ns = 100'000;
+  CHECK_FALSE(metric_of("throughput.time_outside_steps", attempt));  // when its first step ended is not known
+  rank.result->start_to_first_step_ns = 50'000;
+  CHECK(metric_of("throughput.time_outside_steps", attempt) == 31'000);
+  rank.result->turns_wait = TurnsWait{30'000, 0};
+  CHECK(metric_of("throughput.time_outside_steps", attempt) == 1000);
+  attempt.ranks.push_back(rank);
+  attempt.ranks[1].exit->duration_ns += 5;
+  CHECK(metric_of("throughput.time_outside_steps", attempt) == 1005);
+  attempt.ranks[1].exit->duration_ns -= 1005;  // no process lives as long as its steps alone
+  CHECK_FALSE(metric_of("throughput.time_outside_steps", attempt));
+  attempt.ranks.pop_back();
+  attempt.lead().exit.reset();
+  CHECK_FALSE(metric_of("throughput.time_outside_steps", attempt));
+  AttemptRecord resumed = sample::attempt(0, 1000, "same", 20);
+  resumed.lead().result->start_to_first_step_ns = 1;
+  resumed.lead().exit.emplace().duration_ns = 100'000;
+  CHECK(metric_of("throughput.time_outside_steps", resumed));
+  resumed.segments.emplace_back();
+  CHECK_FALSE(metric_of("throughput.time_outside_steps", resumed));
+}
+
 TEST_CASE("times, samples and peaks are those of the attempt, and nothing where they were not recorded", "[verdict]") {
   AttemptRecord attempt = sample::attempt(0, 2'000'000);
   CHECK(metric_of("throughput.step_time", attempt) == Approx(2'000'001));
@@ -444,7 +501,10 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "throughput.samples 1/s higher throughput paired",
            "throughput.mean_step_time ns lower throughput paired",
            "throughput.step_time_p99 ns lower throughput paired",
+           "throughput.slowest_steps_time ns lower throughput paired",
+           "throughput.slowest_quarter_step_time ns lower throughput paired",
            "throughput.start_to_first_step ns lower throughput paired",
+           "throughput.time_outside_steps ns lower throughput paired",
            "throughput.gemm_peak_share rel higher throughput paired",
            "throughput.mfu rel higher throughput paired",
            "data.wait_share rel lower throughput paired",

@@ -1,6 +1,9 @@
 #include "matrix/verdict/metrics/step_metrics.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,14 @@ namespace {
 
 // NVML averages over up to a second itself, so a handful of readings is one number.
 constexpr std::int64_t kFewestUtilisationReadings = 8;
+
+constexpr std::size_t kQuarters = 4;
+
+std::vector<double> after_warm_up_ns(const AttemptRecord& attempt) {
+  std::vector<double> times_ns = all_steps_ns(attempt);
+  times_ns.erase(times_ns.begin(), times_ns.begin() + static_cast<std::ptrdiff_t>(warm_up_steps(times_ns.size())));
+  return times_ns;
+}
 
 double total_steps_ns(const AttemptRecord& attempt) {
   const std::vector<double> times_ns = all_steps_ns(attempt);
@@ -34,11 +45,46 @@ std::optional<double> mean_step_time_ns(const AttemptRecord& attempt) {
   return total_steps_ns(attempt) / static_cast<double>(steps);
 }
 
-// The first steps are always slow: in a short run they would be all that this is about.
+// The first steps are always slow: in a short run they would be all that these are about.
 std::optional<double> step_time_p99_ns(const AttemptRecord& attempt) {
-  const std::vector<double> times_ns = all_steps_ns(attempt);
+  const std::vector<double> times_ns = after_warm_up_ns(attempt);
   if (times_ns.empty()) return std::nullopt;
-  return percentile(std::span(times_ns).subspan(warm_up_steps(times_ns.size())), 0.99);
+  return percentile(times_ns, 0.99);
+}
+
+// Every 125th step may take 17 times as long without moving the 99th percentile, and the mean by 13 %.
+std::optional<double> slowest_steps_time_ns(const AttemptRecord& attempt) {
+  std::vector<double> times_ns = after_warm_up_ns(attempt);
+  if (times_ns.empty()) return std::nullopt;
+  std::ranges::sort(times_ns, std::greater{});
+  const std::size_t count = std::max<std::size_t>(1, times_ns.size() / 100);
+  return std::accumulate(times_ns.begin(), times_ns.begin() + static_cast<std::ptrdiff_t>(count), 0.0) /
+         static_cast<double>(count);
+}
+
+// A training that is 30 % slower over its second half moves the mean by 15 %.
+std::optional<double> slowest_quarter_step_time_ns(const AttemptRecord& attempt) {
+  const std::vector<double> times_ns = after_warm_up_ns(attempt);
+  if (times_ns.size() < kQuarters) return std::nullopt;
+  double slowest_ns = 0;
+  for (std::size_t i = 0; i < kQuarters; ++i) {
+    const std::size_t begin = i * times_ns.size() / kQuarters;
+    const std::size_t end = (i + 1) * times_ns.size() / kQuarters;
+    slowest_ns = std::max(slowest_ns, median(std::span(times_ns).subspan(begin, end - begin)));
+  }
+  return slowest_ns;
+}
+
+std::optional<double> time_outside_steps_ns(const AttemptRecord& attempt) {
+  if (!attempt.segments.empty()) return std::nullopt;  // several processes
+  return largest_of_ranks(attempt, [](const RankRecord& rank) -> std::optional<double> {
+    if (!rank.exit || rank.trace->steps.empty() || rank.result->start_to_first_step_ns <= 0) return std::nullopt;
+    std::int64_t time_ns = rank.exit->duration_ns - rank.result->start_to_first_step_ns;
+    if (rank.result->turns_wait) time_ns -= rank.result->turns_wait->time_ns;
+    const StepList& steps = rank.trace->steps;
+    for (std::size_t i = 1; i < steps.size(); ++i) time_ns -= steps[i].step_time_ns;
+    return time_ns > 0 ? std::optional<double>(static_cast<double>(time_ns)) : std::nullopt;
+  });
 }
 
 std::optional<double> samples_per_s(const AttemptRecord& attempt) {

@@ -9,11 +9,17 @@
 namespace reprobench {
 
 // Nothing where an attempt has no step to say it by.
-std::optional<double> median_step_time_ns(const AttemptRecord& attempt);  // of timed steps
-std::optional<double> mean_step_time_ns(const AttemptRecord& attempt);    // of all, warm-up and stalls included
-std::optional<double> step_time_p99_ns(const AttemptRecord& attempt);     // after warm-up, stalls included
-std::optional<double> samples_per_s(const AttemptRecord& attempt);        // over the time of all steps
+std::optional<double> median_step_time_ns(const AttemptRecord& attempt);    // of timed steps
+std::optional<double> mean_step_time_ns(const AttemptRecord& attempt);      // of all, warm-up and stalls included
+std::optional<double> step_time_p99_ns(const AttemptRecord& attempt);       // after warm-up, stalls included
+std::optional<double> slowest_steps_time_ns(const AttemptRecord& attempt);  // likewise, mean of a hundredth
+std::optional<double> slowest_quarter_step_time_ns(const AttemptRecord& attempt);  // likewise, its median
+std::optional<double> samples_per_s(const AttemptRecord& attempt);                 // over the time of all steps
 std::optional<double> start_to_first_step_ns(const AttemptRecord& attempt);
+
+// From the end of the first step to the end of the process, without other steps and waits for a turn. A training of
+// several processes has none.
+std::optional<double> time_outside_steps_ns(const AttemptRecord& attempt);
 
 // Of the time after warm-up, the share without samples to compute with; nothing where a step does not say.
 std::optional<double> data_wait_share(const AttemptRecord& attempt);

@@ -182,7 +182,8 @@ TEST_CASE("steps that are left out are counted in the sentence and not in the ti
 TEST_CASE("of all steps none is left out: what disturbed a side leaves open what it may have decided",
           "[verdict][gpu]") {
   RunRecord run = gpu_run();
-  const char* metric = GENERATE("throughput.mean_step_time", "throughput.step_time_p99", "throughput.samples");
+  const char* metric = GENERATE("throughput.mean_step_time", "throughput.step_time_p99",
+                                "throughput.slowest_steps_time", "throughput.samples");
   CAPTURE(metric);
   run.plan.cells[1].cell.thresholds = {threshold(metric, Bound::Kind::max_regression, 0.05, true)};
   const auto slow = [](CellRecord& cell) {
