@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/verdict/metrics/metrics.hpp"
 #include "matrix/verdict/reference_bits.hpp"
 
 namespace reprobench {
@@ -129,14 +130,25 @@ struct WorstRatio {
   int count = 0;
 };
 
-double worsening(const CheckResult& check) { return check.better == Better::lower ? *check.ratio : 1 / *check.ratio; }
+// A metric that compares already has the ratio as its value; of numbers that is a distance.
+std::optional<double> ratio_of(const CheckResult& check) {
+  if (check.ratio) return check.ratio;
+  const Metric* metric = find_metric(check.metric);
+  const bool is_ratio = metric != nullptr && metric->against == Against::reference && check.unit == "rel" &&
+                        check.dimension != Dimension::numerics;
+  return is_ratio ? check.measured : std::nullopt;
+}
+
+double worsening(const CheckResult& check) {
+  return check.better == Better::lower ? *ratio_of(check) : 1 / *ratio_of(check);
+}
 
 // "step_time x1.012 [0.968, 1.060] at worst, gpt2 fp32 (10 % allowed)", one clause a metric.
 std::string ratios_text(const std::vector<Pair>& pairs, Dimension dimension) {
   std::vector<std::pair<std::string, WorstRatio>> worst;  // by metric, in order of first appearance
   for (const Pair& pair : pairs) {
     for (const CheckResult& check : pair.candidate->checks) {
-      if (check.dimension != dimension || !check.ratio) continue;
+      if (check.dimension != dimension || !ratio_of(check)) continue;
       auto found = std::find_if(worst.begin(), worst.end(), [&](const auto& row) { return row.first == check.metric; });
       if (found == worst.end()) found = worst.insert(worst.end(), {check.metric, {}});
       WorstRatio& row = found->second;
@@ -153,9 +165,9 @@ std::string ratios_text(const std::vector<Pair>& pairs, Dimension dimension) {
     if (check.ratio_low && check.ratio_high && *check.ratio_low != *check.ratio_high) {
       interval = fmt::format(" [{:.3f}, {:.3f}]", *check.ratio_low, *check.ratio_high);
     }
-    text +=
-        fmt::format("{}{} x{:.3f}{}{}, {}", text.empty() ? "" : "; ", metric.substr(metric.find('.') + 1), *check.ratio,
-                    interval, row.count > 1 ? fmt::format(" at worst of {}", row.count) : "", row.cell->slug);
+    text += fmt::format("{}{} x{:.3f}{}{}, {}", text.empty() ? "" : "; ", metric.substr(metric.find('.') + 1),
+                        *ratio_of(check), interval, row.count > 1 ? fmt::format(" at worst of {}", row.count) : "",
+                        row.cell->slug);
     if (check.gate == Gate::record_only) text += " (recorded only)";
   }
   return text.empty() ? text

@@ -112,6 +112,18 @@ TEST_CASE("speed and memory are the worst ratio with its interval, whichever way
   CHECK(summary_of(run, Dimension::memory).word == "not_checked");
 }
 
+TEST_CASE("a metric that is a ratio to the reference by itself is told like one", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_anonymous_share", Bound::Kind::max, 1.1, true)});
+  for (CellRecord& cell : run.cells) {
+    for (AttemptRecord& attempt : cell.attempts) attempt.lead().result->peak_anonymous_bytes = 1000;
+  }
+  candidate(run).attempts[2].lead().result->peak_anonymous_bytes = 1040;
+  CHECK_THAT(summary_of(run, Dimension::memory).sentence,
+             StartsWith("stack-b against stack-a: peak_anonymous_share x1.040, suite-mlp-stack-b; checks: 1 passed"));
+  run.plan.cells[1].cell.thresholds = {threshold("numerics.loss_rel", Bound::Kind::max, 1, true)};
+  CHECK_THAT(summary_of(run, Dimension::numerics).sentence, !Contains("loss_rel"));
+}
+
 TEST_CASE("the line is about the required stack, the word about every check", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_rss", Bound::Kind::max_regression, 0.1, true)});
   PlannedCell old = run.plan.cells[1];
