@@ -208,16 +208,13 @@ TEST_CASE("what is red at once is not looked for again, and a later replay that 
 }
 
 // The moment that a fault sets in is counted from the start of a process, or it spares the first step of each.
+const Deviation kRoundsLater{"optimizer fc2.weight aten::lerp_", 4, kForever, 0};
+
 CellComparison compared_by_age(const std::string& faulty, const std::function<bool(const CellRequest&)>& has_fault,
-                               bool has_other_constants = false) {
+                               const std::vector<Deviation>& faults = {kRoundsLater}) {
   ScriptedReplays replays;
   replays.planted = [&](const CellRequest& request) {
-    std::vector<Deviation> planted;
-    if (request.stack != faulty || !has_fault(request)) return planted;
-    planted.push_back({"optimizer fc2.weight aten::lerp_", 4, kForever, 0});
-    if (has_other_constants)
-      planted.push_back({"constants optimizer fc2.weight aten::lerp_", 4, kForever, 0, becomes(2)});
-    return planted;
+    return request.stack == faulty && has_fault(request) ? faults : std::vector<Deviation>{};
   };
   return compared_later(replays, {});
 }
@@ -241,13 +238,22 @@ TEST_CASE("a fault that needs an old process is never rounding, whichever side h
 
 TEST_CASE("another constant from some update of a process on is another computation, whichever side has it",
           "[later]") {
-  const auto comparison = compared_by_age(GENERATE("stack-b", "stack-a"), begins_at_start, true);
+  const Deviation constant{"constants optimizer fc2.weight aten::lerp_", 4, kForever, 0, becomes(2)};
+  const auto comparison = compared_by_age(GENERATE("stack-b", "stack-a"), begins_at_start, {kRoundsLater, constant});
   const Explanation& found = *comparison.explanation;
   CHECK(found.diagnosis->word == ExplainedWord::another_computation);
   CHECK(has(found.diagnosis->sentence, "in step 4: resumed after step 3"));
   CHECK(has(found.diagnosis->sentence,
             "aten::lerp_ is the first call with another result: the constants of aten::lerp_ "
             "differ: 2 against 1"));
+}
+
+TEST_CASE("calls that an old process alone makes are named", "[later]") {
+  const auto comparison = compared_by_age("stack-b", begins_at_start, {{"decomposed act", 5}});
+  const Explanation& found = *comparison.explanation;
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
+  CHECK(has(found.diagnosis->sentence,
+            "what its process did before; aten::clamp_min is the first call with another result"));
 }
 
 TEST_CASE("a fault that only a fresh process of several steps has is not rounding either", "[later]") {
