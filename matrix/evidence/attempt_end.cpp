@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/knob.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 
@@ -171,6 +172,19 @@ std::string wait_gap(const CellResult& result, const CellRequest& request) {
                      : "result.json: it waited for turns that nobody asked for";
 }
 
+// Who does without a setting has the bits of who was not asked for it. A library may have another word for its own.
+std::string setting_gap(const CellResult& result, const CellRequest& request) {
+  if (request.workload.is_probe()) return "";
+  const KnobValues asked = with_defaults(request.knobs);
+  const KnobValues had = with_defaults(result.knobs_resolved);
+  for (const Knob& knob : knobs()) {
+    const std::string name(knob.name);
+    if (knob.acts_by == ActsBy::library || had.at(name) == asked.at(name)) continue;
+    return fmt::format("result.json: it trained with {}={}, asked for {}", name, had.at(name), asked.at(name));
+  }
+  return "";
+}
+
 // A step is its phases and nothing else, so that a time can be followed into them.
 std::string phase_gap(const Trace& trace) {
   for (const StepRecord& step : trace.steps) {
@@ -237,8 +251,9 @@ std::string proof_gap(const ExitRecord& exit, const CellResult& result, const Tr
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request), wait_gap(result, request),
-                                 phase_gap(trace), lifetime_gap(exit, trace), memory_gap(exit, result, trace)}) {
+  for (const std::string& gap :
+       {setting_gap(result, request), chain_gap(trace, request), block_gap(trace, request), wait_gap(result, request),
+        phase_gap(trace), lifetime_gap(exit, trace), memory_gap(exit, result, trace)}) {
     if (!gap.empty()) return gap;
   }
   return measurement_gap(result, trace, request);

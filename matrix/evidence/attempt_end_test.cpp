@@ -76,6 +76,38 @@ TEST_CASE("a step's chain follows from the link before, its root and its loss", 
   CHECK(attempt.detail == expected);
 }
 
+TEST_CASE("a training that did without a setting that it was asked for breaks the contract", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.request.knobs["offload"] = "optimizer";
+  scene.sample.request.knobs["loader_threads"] = "2";
+  KnobValues& had = scene.sample.result.knobs_resolved;
+  had = scene.sample.request.knobs;
+  CHECK(scene.load().end == AttemptEnd::completed);
+  std::string expected;
+  SECTION("another") {
+    had["offload"] = "none";
+    expected = "result.json: it trained with offload=none, asked for optimizer";
+  }
+  SECTION("not told") {
+    had.erase("loader_threads");
+    expected = "result.json: it trained with loader_threads=0, asked for 2";
+  }
+  SECTION("nobody asked") {
+    had["zero_stage"] = "1";
+    expected = "result.json: it trained with zero_stage=1, asked for 0";
+  }
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == expected);
+}
+
+TEST_CASE("what a library made of its setting is its own word", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.request.knobs["cpu_isa"] = "avx512";
+  scene.sample.result.knobs_resolved["cpu_isa"] = "avx2";
+  CHECK(scene.load().end == AttemptEnd::completed);
+}
+
 TEST_CASE("a step is its phases and nothing else, so that no time is hidden between them", "[evidence]") {
   AttemptFolder scene;
   nlohmann::json& second = scene.sample.lines.at(2);
