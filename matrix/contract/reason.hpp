@@ -54,6 +54,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"non_finite_loss",        ReasonOf::cell,    "the loss of a step is not a finite number, whatever the thresholds say"},
     {"non_finite_tensor",      ReasonOf::cell,    "a weight, a gradient or the optimizer's state is not finite, whatever the thresholds say"},
     {"nothing_updated",        ReasonOf::cell,    "every step was skipped, because a gradient was not finite, whatever the thresholds say"},
+    {"ranks_apart",            ReasonOf::cell,    "ranks of one training have other losses or gradient norms, whatever the thresholds say"},
     {"nothing_armed",          ReasonOf::cell,    "the cell ran to completion and no armed check asks anything of it"},
     {"wrong_libraries",        ReasonOf::cell,    "the worker loaded something else than is installed of its stack, or did not tell"},
     {"same_libraries",         ReasonOf::cell,    "the cell and its reference loaded the same torch under two names of stacks"},

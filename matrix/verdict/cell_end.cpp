@@ -135,21 +135,26 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
 
 namespace {
 
-CheckResult not_finite(const CellEvidence& evidence, const AttemptRecord& attempt, std::size_t rank,
-                       const std::string& metric, Reason reason, const std::string& what) {
-  const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
+CheckResult built_in(const CellEvidence& evidence, const AttemptRecord& attempt, const std::string& metric,
+                     Reason reason, const std::string& sentence) {
   CheckResult check;
   check.metric = metric;
   check.unit = "count";
   check.status = CheckStatus::failed;
   check.reason = reason;
-  check.sentence = fmt::format("repeat {}{}: {}", attempt.repeat, which, what);
+  check.sentence = sentence;
   check.measured = 1;
   check.samples = static_cast<int>(evidence.repeats.size());
   check.bound = "max: 0";
   check.origin = "built in";
   check.repeat = attempt.repeat;
   return check;
+}
+
+CheckResult not_finite(const CellEvidence& evidence, const AttemptRecord& attempt, std::size_t rank,
+                       const std::string& metric, Reason reason, const std::string& what) {
+  const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
+  return built_in(evidence, attempt, metric, reason, fmt::format("repeat {}{}: {}", attempt.repeat, which, what));
 }
 
 // A dynamic loss scale meets infinite gradients by design, and leaves the step out.
@@ -188,7 +193,39 @@ std::string not_finite_tensor(const Trace& trace) {
   return "";
 }
 
+bool differ(const nlohmann::json& a, const nlohmann::json& b) { return !a.is_null() && !b.is_null() && a != b; }
+
+// "the loss of step 3 on rank 1 is not that of rank 0"; empty: all ranks say the same of every step.
+std::string apart_in(const std::vector<RankRecord>& ranks) {
+  const StepList& lead = ranks.front().trace->steps;
+  for (std::size_t i = 0; i < lead.size(); ++i) {
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      const StepRecord& step = ranks[rank].trace->steps.at(i);
+      const char* what = differ(step.loss, lead[i].loss)             ? "loss"
+                         : differ(step.grad_norm, lead[i].grad_norm) ? "gradient norm"
+                                                                     : nullptr;
+      if (what == nullptr) continue;
+      return fmt::format("the {} of step {} on rank {} is not that of rank 0: they do not train one model", what,
+                         lead[i].step, rank);
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::optional<CheckResult> ranks_apart(const CellEvidence& evidence) {
+  for (const AttemptRecord& attempt : evidence.repeats) {
+    std::string found = apart_in(attempt.ranks);
+    for (const SegmentRecord& segment : attempt.segments) {
+      if (found.empty()) found = apart_in(segment.ranks);
+    }
+    if (found.empty()) continue;
+    return built_in(evidence, attempt, "numerics.ranks_apart", "ranks_apart",
+                    fmt::format("repeat {}: {}", attempt.repeat, found));
+  }
+  return std::nullopt;
+}
 
 std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence) {
   for (const AttemptRecord& attempt : evidence.repeats) {

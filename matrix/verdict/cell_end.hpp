@@ -43,4 +43,8 @@ std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence);
 // NaN alone.
 std::optional<CheckResult> non_finite_tensor(const CellEvidence& evidence);
 
+// Loss and gradient norm of a step are those of all ranks together, so each rank has the same. Ranks that exchange
+// nothing train faster and learn as well. Such a cell fails by a check that no matrix can disarm.
+std::optional<CheckResult> ranks_apart(const CellEvidence& evidence);
+
 }  // namespace reprobench

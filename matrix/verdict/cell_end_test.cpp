@@ -255,5 +255,33 @@ TEST_CASE("the loss of every rank must be a number, and what cannot be read is n
   CHECK(non_finite_loss(cell)->sentence == "repeat 3, rank 1: the loss of step 1 is not a finite number");
 }
 
+TEST_CASE("ranks that do not share loss and gradient norm do not train one model", "[verdict][ranks]") {
+  CellEvidence cell = two_repeats();
+  for (AttemptRecord& attempt : cell.repeats) attempt.ranks.resize(2, attempt.lead());
+  CHECK_FALSE(ranks_apart(cell));
+  std::vector<RankRecord>& ranks = cell.repeats[1].ranks;
+  const auto sentence = [&] { return ranks_apart(cell).value_or(CheckResult{}).sentence; };
+  SECTION("loss") {
+    ranks[1].trace->steps[1].loss = exact_float(0.25f);
+    CHECK(sentence() == "repeat 4: the loss of step 2 on rank 1 is not that of rank 0: they do not train one model");
+    CHECK(ranks_apart(cell)->metric == "numerics.ranks_apart");
+    CHECK(ranks_apart(cell)->reason == "ranks_apart");
+    CHECK(ranks_apart(cell)->gate == Gate::armed);
+    CHECK(ranks_apart(cell)->repeat == 4);
+  }
+  SECTION("gradient norm, which is not measured in every step") {
+    ranks[0].trace->steps[0].grad_norm = exact_float(2.0f);
+    CHECK_FALSE(ranks_apart(cell));
+    ranks[1].trace->steps[0].grad_norm = exact_float(1.0f);
+    CHECK(sentence() ==
+          "repeat 4: the gradient norm of step 1 on rank 1 is not that of rank 0: they do not train one model");
+  }
+  SECTION("after it was resumed") {
+    cell.repeats[1].segments = {{AttemptSegment::resumed, ranks}};
+    cell.repeats[1].segments[0].ranks[1].trace->steps[0].loss = exact_float(0.25f);
+    CHECK(sentence().starts_with("repeat 4: the loss of step 1 on rank 1"));
+  }
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -126,6 +126,11 @@ class Judge {
       if (is_known) return conclude(verdict, std::move(ended));
     }
     Ended ended = from_checks(verdict.checks);
+    if (auto apart = ranks_apart(evidence)) {
+      const Ended failed{Outcome::failed, "ranks_apart", apart->sentence, apart->repeat};
+      verdict.checks.push_back(std::move(*apart));
+      if (ended.outcome != Outcome::failed) ended = failed;  // a check that was asked for knows more
+    }
     if (ended.outcome != Outcome::failed) {
       if (auto replaced = replaced_by_other_bits(planned.cell, *record, repeats)) ended = std::move(*replaced);
       if (auto other = of_another_stack(planned.cell, repeats)) ended = std::move(*other);

@@ -102,5 +102,17 @@ TEST_CASE("ranks with a batch each are held against the cell that has one such b
   CHECK(candidate(judge(run)).checks.empty());
 }
 
+TEST_CASE("ranks that train apart fail a cell that nobody asked for it", "[verdict][ranks]") {
+  RunRecord run = sample::run(3, 1.0, {sample::threshold("memory.peak_rss", Bound::Kind::max, 1e12, false)});
+  AttemptRecord& attempt = sample::candidate(run).attempts[1];
+  attempt.ranks.resize(2, attempt.lead());
+  CHECK(sample::candidate(judge(run)).outcome == Outcome::passed);
+  attempt.ranks[1].trace->steps[0].loss = exact_float(0.25f);
+  const CellVerdict cell = sample::candidate(judge(run));
+  CHECK(cell.outcome == Outcome::failed);
+  CHECK(cell.reason == "ranks_apart");
+  CHECK(cell.log_folder == "cells/x/r1");
+}
+
 }  // namespace
 }  // namespace reprobench
