@@ -25,6 +25,7 @@ PlannedCell as_planned(PlannedCell planned) {
   cell.slug = name_without_host(cell.slug);
   if (cell.reference_cell_id) cell.reference_cell_id = name_without_host(*cell.reference_cell_id);
   cell.coordinates.erase(kHostCoordinate);
+  cell.run.clear();
   return planned;
 }
 
@@ -265,6 +266,7 @@ class Merge {
     PlannedCell cell = as_planned(planned(c));
     ids_on_[cell.cell.request.cell_id].push_back(c.host);
     cell.cell.coordinates[kHostCoordinate] = label_of(c);
+    cell.cell.run = planned(c).cell.run.empty() ? sources_[c.source].run.info.run_id : planned(c).cell.run;
     if (!is_alone) {
       cell.cell.request.cell_id = name_on_host(cell.cell.request.cell_id, label_of(c));
       cell.cell.slug = name_on_host(cell.cell.slug, label_of(c));

@@ -176,6 +176,9 @@ TEST_CASE("shards of one host are one host; a second run of the same cells there
   REQUIRE(shards.plan.hosts.size() == 1);
   CHECK(shards.plan.hosts[0].runs == std::vector<std::string>{"r-1", "r-2"});
   CHECK(shards.plan.cells.size() == 3);
+  // They are of one host and did not run side by side.
+  CHECK(cell_called(shards, kReferenceId).cell.run == "r-1");
+  CHECK(cell_called(shards, kCandidateId).cell.run == "r-2");
   const RunMerge twice = merged({kReferenceId});
   REQUIRE(twice.plan.hosts.size() == 2);
   CHECK(twice.plan.hosts[1].label == "a-2");

@@ -72,6 +72,7 @@ struct Cell {
   std::string slug;  // "determinism-mlp-torch-2.9.0-cu128-cpu-fp32": readable part of the id, unique within a plan
   Coordinates coordinates;                       // suite, workload, stack, device, world_size and the axes' knobs
   std::optional<std::string> reference_cell_id;  // nothing: this cell is a reference, or the matrix names none
+  std::string run;                               // in a merged run, the one in which it ran
   bool required = false;
   bool required_if_present = false;  // only where this host has its device; not part of plan.json
   std::vector<Gap> gaps;             // of a required cell alone
@@ -140,6 +141,7 @@ struct Description<PlannedCell> {
     field.optional("peaks", cell.request.peaks);
     afterwards_fields(field, cell.request);
     field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
+    field.optional("run", cell.run, rule::not_empty.says("Of a merged run: the one in which it ran."));
     field("required", cell.required);
     field.optional("gaps", cell.gaps, rule::not_empty_list.says("Of a required cell: the run is undecided."));
     field("repeat", cell.repeat, rule::at_least(1));

@@ -140,6 +140,10 @@ std::string other_machine(Dimension dimension, const CellEvidence& cell, const C
     return fmt::format("their GPUs were not connected alike: the speed over {} says nothing about that over {}",
                        fmt::join(*expected.links.begin(), "; "), fmt::join(*cell.links.rbegin(), "; "));
   }
+  if (is_speed && !other_device && !other_host && cell.run != expected.run) {
+    return fmt::format("they did not run side by side: {} is of run {}, {} of run {}", cell.slug, cell.run,
+                       expected.slug, expected.run);
+  }
   if (!(is_speed && (other_device || other_host)) && !(dimension == Dimension::memory && other_device)) return "";
   const auto place = [&](const CellEvidence& side) {
     return other_host ? fmt::format("{} of host {}", side.device, side.host) : side.device;

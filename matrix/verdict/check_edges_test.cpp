@@ -145,6 +145,23 @@ TEST_CASE("what is found beside a value is that of the repeat that stands for it
         "2 loss <= 3 loss; mean of the last 5 of 20 steps, of the first 5: 2");
 }
 
+TEST_CASE("speed is not compared between runs of one host that were merged, and all else is", "[verdict]") {
+  const auto said = [](const char* metric, const char* other_run) {
+    CellEvidence cell = probed("cell", "bytes", {100});
+    CellEvidence reference = probed("reference", "bytes", {100});
+    cell.host = reference.host = "a";
+    cell.run = "r-1";
+    reference.run = other_run;
+    return against(metric, cell, reference, 0.1);
+  };
+  for (const char* metric : {"throughput.step_time", "comm.latency_p50"}) {
+    CHECK(said(metric, "r-2").sentence == "they did not run side by side: cell is of run r-1, reference of run r-2");
+    CHECK(said(metric, "r-2").reason == "not_comparable");
+    CHECK(said(metric, "r-1").sentence.find("side by side") == std::string::npos);
+  }
+  CHECK_THAT(said("memory.peak_rss", "r-2").sentence, Catch::StartsWith("100.0 MiB against 100.0 MiB"));
+}
+
 TEST_CASE("speed and memory of another machine are refused with both places, bits and losses are not", "[verdict]") {
   const auto said = [](const char* metric, bool other_device, bool other_host) {
     CellEvidence cell = probed("cell", "bytes", {100});

@@ -63,6 +63,7 @@ std::vector<std::string> RecordedCells::links_of(const Cell& cell, const Attempt
 CellEvidence RecordedCells::read_evidence(const Cell& cell, const Repeats& repeats) const {
   const auto host = cell.coordinates.find("host");
   CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
+  evidence.run = cell.run;
   evidence.looks = planned_looks(cell);
   evidence.precision = precision_text(cell.request);
   const auto diagnosis = run_.diagnoses.find(cell.request.cell_id);

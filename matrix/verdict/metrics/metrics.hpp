@@ -25,6 +25,7 @@ struct CellEvidence {
   const CellDiagnosis* diagnosis = nullptr;    // of its difference from the reference; null: nobody asked
   std::string precision = "fp32";              // "bf16"
   std::set<std::vector<std::string>> links{};  // link_kinds() of the repeats that had several GPUs, each once
+  std::string run{};                           // in a merged run, the one in which it ran
 };
 
 // A metric of a whole cell, or the reason why it has none.
