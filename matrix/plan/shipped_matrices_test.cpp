@@ -495,6 +495,10 @@ TEST_CASE("the matrix of flat states holds each against the same training of its
     const auto of_bits =
         std::ranges::count(planned.cell.thresholds, "numerics.reference_mismatches", &CellThreshold::metric);
     CHECK(of_bits == (planned.cell.request.workload.model == "resnet" ? 1 : 0));
+    const auto of_rounding =
+        std::ranges::find(planned.cell.thresholds, "numerics.beyond_rounding", &CellThreshold::metric);
+    REQUIRE(of_rounding != planned.cell.thresholds.end());
+    CHECK(of_rounding->gate == Gate::armed);
   }
 }
 
