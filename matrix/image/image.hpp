@@ -62,7 +62,7 @@ struct Image {
   std::vector<ImageLayer> layers;
   ImageTree tree;
   std::vector<BuriedFile> buried;       // those whose bytes were kept
-  std::vector<std::string> unreadable;  // folders of a root that could not be read
+  std::vector<std::string> unreadable;  // folders of a root that were not read, each with the reason
 };
 
 struct ImageLimits {

@@ -166,7 +166,7 @@ class LayerReader {
   void link_hard(const std::string& path, const char* written) {
     const auto target = image_path(written);
     if (!target) fail("RB073", fmt::format("entry \"{}\" is a link that leaves the image", path));
-    const ImageEntry* entry = to_.image_.tree.find(*target);
+    const ImageEntry* entry = to_.image_.tree.find_unfollowed(*target);
     if (entry == nullptr) fail("RB074", fmt::format("entry \"{}\" links to {}, which is not there", path, *target));
     if (entry->kind == EntryKind::folder) fail("RB074", fmt::format("entry \"{}\" links to a folder", path));
     ImageEntry copy = *entry;

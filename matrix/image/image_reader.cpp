@@ -42,7 +42,7 @@ class PackedImage {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto blob = blobs_->open(layers_[i].name);
       if (!blob) fail("RB075", fmt::format("layer {} of {} is missing: {}", i + 1, layers_.size(), layers_[i].name));
-      layers.apply(*blob, layers_[i].digest, i < diff_ids_.size() ? diff_ids_[i] : "");
+      layers.apply(*blob, layers_[i].digest, diff_ids_[i]);
       if (i < created_by_.size()) image_.layers.back().created_by = created_by_[i];
     }
   }
@@ -81,10 +81,14 @@ class PackedImage {
     return std::move(parsed.value);
   }
 
+  void require_digest(const std::string& text) const {
+    const bool is_hex = text.size() == 71 && text.find_first_not_of("0123456789abcdef", 7) == std::string::npos;
+    if (!text.starts_with("sha256:") || !is_hex) fail("RB075", fmt::format("`{}` is no SHA-256 digest", text));
+  }
+
   // "blobs/sha256/..." of a digest, which is part of a path.
   std::string blob_of(const std::string& digest) const {
-    const bool is_hex = digest.size() == 71 && digest.find_first_not_of("0123456789abcdef", 7) == std::string::npos;
-    if (!digest.starts_with("sha256:") || !is_hex) fail("RB075", fmt::format("`{}` is no SHA-256 digest", digest));
+    require_digest(digest);
     return "blobs/sha256/" + digest.substr(7);
   }
 
@@ -195,9 +199,6 @@ class PackedImage {
     const std::string content = text(name);
     image_.digest = "sha256:" + sha256_of_text(content);
     read_config(document(name));
-    if (diff_ids_.size() != layers_.size()) {
-      fail("RB076", fmt::format("it has {} layers, its configuration names {}", layers_.size(), diff_ids_.size()));
-    }
   }
 
   void read_config(const json& config) {
@@ -206,8 +207,13 @@ class PackedImage {
     if (image_.config.architecture != "amd64") {
       fail("RB075", fmt::format("it is for `{}`, this host runs amd64", image_.config.architecture));
     }
+    // The digest of a docker archive is that of its configuration, so only these digests bind it to its layers.
     for (const json& id : list(config.value("rootfs", json::object()), "diff_ids", "its configuration")) {
-      diff_ids_.push_back(id.is_string() ? id.get<std::string>() : "");
+      require_digest(id.is_string() ? id.get<std::string>() : id.dump());
+      diff_ids_.push_back(id.get<std::string>());
+    }
+    if (diff_ids_.size() != layers_.size()) {
+      fail("RB076", fmt::format("it has {} layers, its configuration names {}", layers_.size(), diff_ids_.size()));
     }
     for (const json& step : config.value("history", json::array())) {
       if (!step.is_object()) continue;

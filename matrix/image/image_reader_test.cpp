@@ -1,5 +1,15 @@
 // Archives and layouts as tools write them, and as attackers do.
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ci/catch.hpp"
+#include "matrix/base/write_fully.hpp"
 #include "matrix/image/image_fixture.hpp"
 
 namespace reprobench {
@@ -88,6 +98,23 @@ TEST_CASE("a hard link has the bytes of what it links to, also of an older layer
   CHECK(text_of(image, "c") == "bytes");
 }
 
+TEST_CASE("a hard link to a symbolic link is that link, wherever it leads", "[image]") {
+  ImageFolder folder;
+  ImagePlan plan;
+  plan.layers = {{{"a/x", "of a"},
+                  {"a/near", "x", TarKind::link},
+                  {"a/gone", "/proc/none", TarKind::link},
+                  {"a/up", "..", TarKind::link},
+                  {"b/x", "of b"},
+                  {"b/near", "a/near", TarKind::hard_link},
+                  {"b/gone", "a/gone", TarKind::hard_link},
+                  {"b/up", "a/up", TarKind::hard_link}}};
+  const Image image = folder.read_archive(docker_archive(plan));
+  CHECK(text_of(image, "b/near") == "of b");
+  CHECK(image.tree.find_unfollowed("b/gone")->link == "/proc/none");
+  CHECK(text_of(image, "b/up/a/x") == "of a");
+}
+
 TEST_CASE("entries that lead out of the image, or contradict each other, are refused", "[image]") {
   struct Row {
     std::vector<TarEntry> layer;
@@ -164,6 +191,24 @@ TEST_CASE("the digest of an unpacked layer is held against the configuration", "
   std::vector<TarEntry> fewer = docker_archive(two_layers());
   fewer.back().content = R"([{"Config": "config.json", "RepoTags": [], "Layers": ["layer0/layer.tar"]}])";
   CHECK_THAT(folder.refusal(fewer), Contains("error[RB076]: it has 1 layers, its configuration names 2"));
+}
+
+TEST_CASE("a configuration that does not tell the digest of each layer is bound to none of them", "[image]") {
+  const auto refused = [](const char* id) {
+    ImageFolder folder;
+    std::vector<TarEntry> entries = docker_archive(two_layers());
+    for (TarEntry& entry : entries) {
+      if (entry.name != "config.json") continue;
+      nlohmann::json config = nlohmann::json::parse(entry.content);
+      config["rootfs"]["diff_ids"][1] = nlohmann::json::parse(id);
+      entry.content = config.dump();
+    }
+    return folder.refusal(entries);
+  };
+  for (const char* id : {"null", "\"\"", "7", "\"sha256:\"", "\"md5:00\""}) {
+    CAPTURE(id);
+    CHECK_THAT(refused(id), Contains("error[RB075]: `") && Contains("` is no SHA-256 digest"));
+  }
 }
 
 TEST_CASE("images for other machines, without layers that are tars, and no images at all are refused", "[image]") {
@@ -271,7 +316,48 @@ TEST_CASE("an unpacked root is read as it lies, without following a link", "[ima
   const Image with_slash = read_image(folder.path() / "", staging.path, {});
   CHECK(with_slash.tree.entries().size() == image.tree.entries().size());
   CHECK(text_of(with_slash, "lib/x") == "y");
+  // "current", as people name the newest of several: not an empty root, which every other would be equal to.
+  const std::filesystem::path current = staging.path / "current";
+  std::filesystem::create_directory_symlink(folder.path(), current);
+  CHECK(read_image(current, staging.path, {}).tree.entries().size() == image.tree.entries().size());
   CHECK(text_in(image.tree, "lib/x", 0).problem == "is larger than 0 bytes");
+}
+
+// What a process finds that mounts a file system at `path`; nothing where it may not.
+std::optional<std::vector<std::string>> unreadable_with_mount(const ImageFolder& folder, const std::string& path) {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int alone = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+    const std::string place = folder.path() / path;
+    std::string told = "no mount";
+    if (unshare(alone) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        mount("tmpfs", place.c_str(), "tmpfs", 0, "size=64k") == 0) {
+      told = fmt::format("{}", fmt::join(read_image(folder.path(), folder.path().parent_path(), {}).unreadable, "\n"));
+    }
+    _exit(write_fully(ends[1], told) == 0 ? 0 : 1);
+  }
+  close(ends[1]);
+  char buffer[4096];
+  const ssize_t count = read(ends[0], buffer, sizeof buffer);
+  close(ends[0]);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  const std::string told(buffer, count < 0 ? 0 : static_cast<std::size_t>(count));
+  if (told == "no mount") return std::nullopt;
+  return told.empty() ? std::vector<std::string>{} : std::vector<std::string>{told};
+}
+
+TEST_CASE("what is mounted in a root is not passed over, where a program inside would see it", "[image]") {
+  ImageFolder folder;
+  write_file(folder.path() / "usr/lib/x", "y");
+  write_file(folder.path() / "dev/null", "");
+  const auto in_lib = unreadable_with_mount(folder, "usr/lib");
+  if (!in_lib) return;  // neither root nor a user namespace
+  CHECK(*in_lib ==
+        std::vector<std::string>{"usr/lib: another file system is mounted there; unmount it, or copy it in"});
+  CHECK(unreadable_with_mount(folder, "dev")->empty());
 }
 
 }  // namespace

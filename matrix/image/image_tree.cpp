@@ -144,12 +144,15 @@ std::optional<std::string> ImageTree::resolved(std::string_view path) const {
   return place;
 }
 
-const ImageEntry* ImageTree::find(std::string_view path) const {
-  const auto place = resolve(path, true);
+const ImageEntry* ImageTree::entry_at(const std::optional<std::string>& place) const {
   if (!place) return nullptr;
   const auto found = entries_.find(*place);
   return found == entries_.end() ? nullptr : &found->second;
 }
+
+const ImageEntry* ImageTree::find(std::string_view path) const { return entry_at(resolve(path, true)); }
+
+const ImageEntry* ImageTree::find_unfollowed(std::string_view path) const { return entry_at(resolve(path, false)); }
 
 std::vector<std::string> ImageTree::names_in(std::string_view folder) const {
   std::vector<std::string> names;

@@ -41,6 +41,9 @@ class ImageTree {
   // there is none, or if the links lead in a circle.
   const ImageEntry* find(std::string_view path) const;
 
+  // The same, but of a path that ends in a link the link itself.
+  const ImageEntry* find_unfollowed(std::string_view path) const;
+
   // The path without links that `path` leads to; nothing if find() would return null.
   std::optional<std::string> resolved(std::string_view path) const;
 
@@ -52,6 +55,7 @@ class ImageTree {
 
  private:
   std::optional<std::string> resolve(std::string_view path, bool follow_last) const;
+  const ImageEntry* entry_at(const std::optional<std::string>& place) const;
   std::string add_folder(std::string_view path, int layer);
 
   Entries entries_;
