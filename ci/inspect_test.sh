@@ -99,7 +99,7 @@ small=$(b from scratch)
 b add --quiet "$small" "$work/registry.yml" /etc/registry.yml >/dev/null
 for format in oci docker; do
   b commit --quiet --format "$format" "$small" "reprobench-$format" >/dev/null
-  name=docker://$host/team/pytorch-$format:2.9.0-cuda12.8
+  name=docker://$host/team-$format/pytorch:2.9.0-cuda12.8
   b push --quiet --tls-verify=false "reprobench-$format" "$name" >/dev/null
   HOME=$work/home inspect "$format" "$name"
   [ "$code" -eq 1 ] || fail "an image without PyTorch of a registry ends with $code: $(cat "$work/$format.err")"

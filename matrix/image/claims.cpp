@@ -47,8 +47,18 @@ constexpr std::array<NamedClaim, 5> kLabels = {{
 }};
 
 // Words of a tag that are followed by a version: "cuda11.8".
-constexpr std::array<NamedClaim, 4> kTagWords = {
-    {{"cuda", "cuda"}, {"cudnn", "cudnn"}, {"nccl", "nccl"}, {"py", "python"}}};
+constexpr std::array<NamedClaim, 6> kTagWords = {{{"cuda", "cuda"},
+                                                  {"cudnn", "cudnn"},
+                                                  {"nccl", "nccl"},
+                                                  {"py", "python"},
+                                                  {"pytorch", "torch"},
+                                                  {"torch", "torch"}}};
+
+// Images of PyTorch itself: `torchserve`, `pytorch-lightning` and `torch-app` have versions of their own.
+constexpr std::array<std::string_view, 3> kTorchImages = {"libtorch", "pytorch", "torch"};
+
+// NVIDIA's images are called pytorch:25.09, by year and month.
+constexpr int kFirstCalendarMajor = 20;
 
 // The digits and points at the beginning; a package's "8.9.0.131-1+cuda11.8" is 8.9.0.131.
 std::string leading_version(std::string_view text) {
@@ -235,6 +245,17 @@ class ClaimJudge {
   const CompatFacts& facts_;
 };
 
+// Whether `version`, the first word of a tag, is PyTorch's. `repository` is what stands before the colon.
+bool is_version_of_torch(std::string_view repository, std::string_view version) {
+  if (version.empty() || leading_version(version) != version || version.find('.') == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view name = repository.substr(repository.rfind('/') + 1);
+  const std::vector<int> numbers = version_numbers(version);
+  return !numbers.empty() && numbers.front() < kFirstCalendarMajor &&
+         std::find(kTorchImages.begin(), kTorchImages.end(), name) != kTorchImages.end();
+}
+
 }  // namespace
 
 ClaimsFile parse_claims(const std::string& text, const std::string& file) {
@@ -262,16 +283,16 @@ std::vector<ImageClaim> claims_of_tag(const std::string& tag) {
   // An OCI layout may name an image by its tag alone.
   if (colon >= end && slash != std::string::npos) return claims;
   const std::size_t begin = colon >= end ? 0 : colon + 1;
-  const std::string name = tag.substr(0, begin);
+  const std::string_view repository = std::string_view(tag).substr(0, begin == 0 ? 0 : begin - 1);
   const std::string source = "tag " + tag;
   std::string rest = tag.substr(begin, end - begin) + "-";
+  std::replace(rest.begin(), rest.end(), '_', '-');
   bool is_first = true;
   for (std::size_t dash = rest.find('-'); dash != std::string::npos; dash = rest.find('-')) {
     const std::string word = rest.substr(0, dash);
     rest.erase(0, dash + 1);
     const std::string bare = word.starts_with('v') ? word.substr(1) : word;
-    const bool is_version = !bare.empty() && leading_version(bare) == bare && bare.find('.') != std::string::npos;
-    if (is_first && is_version && name.find("torch") != std::string::npos) claims.push_back({"torch", {bare}, source});
+    if (is_first && is_version_of_torch(repository, bare)) claims.push_back({"torch", {bare}, source});
     is_first = false;
     if (word.starts_with("cu") && word.size() == 5 && is_all_digits(word.substr(2))) {
       claims.push_back({"cuda", {cuda_of_variant(std::string_view(word).substr(2))}, source});

@@ -41,12 +41,22 @@ TEST_CASE("a tag claims what its words name, and nothing else", "[image]") {
   CHECK(said_by_tag("nvidia/cuda:11.8.0-cudnn8-devel") == Texts{"cudnn 8"});
   CHECK(said_by_tag("team/pytorch:nightly-cudagraphs-customer1") == Texts{});
   CHECK(said_by_tag("team/pytorch:latest") == Texts{});
+  CHECK(said_by_tag("team/pytorch:2.8.0_cuda12.6_cudnn9") == Texts{"torch 2.8.0", "cuda 12.6", "cudnn 9"});
+  CHECK(said_by_tag("team/trainer:v7-torch2.8.0-cuda12.6") == Texts{"torch 2.8.0", "cuda 12.6"});
+  CHECK(said_by_tag("team/trainer:pytorch2.8") == Texts{"torch 2.8"});
   const std::string digest = "@sha256:" + std::string(64, '0');
   CHECK(said_by_tag("team/pytorch:2.9.0-cuda12.8" + digest) == Texts{"torch 2.9.0", "cuda 12.8"});
   CHECK(said_by_tag("team/pytorch" + digest) == Texts{});
   CHECK(said_by_tag("localhost:5000/pytorch" + digest) == Texts{});
   CHECK(said_by_tag("2.9.0-cuda12.8-cudnn9") == Texts{"cuda 12.8", "cudnn 9"});
   CHECK(said_by_tag("pytorch") == Texts{});
+  // Versions of something else.
+  CHECK(said_by_tag("nvcr.io/nvidia/pytorch:25.09-py3") == Texts{"python 3"});
+  for (const char* tag : {"pytorch/torchserve:0.12.0-gpu", "team/torch-app:1.4.2", "team/pytorch-lightning:2.5.0",
+                          "torch.example.org/team/app:1.0.3", "pytorch/manylinux:1.2"}) {
+    CAPTURE(tag);
+    CHECK(said_by_tag(tag) == Texts{});
+  }
   CHECK(said_by_tag("") == Texts{});
 }
 
