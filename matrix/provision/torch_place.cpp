@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <set>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,7 +28,7 @@ constexpr const char* kLibrary = "libtorch_cpu.so";
 constexpr const char* kQuestion = R"(import importlib.util, json, sys
 sys.path = [p for p in sys.path if p]
 spec = importlib.util.find_spec("torch")
-print(json.dumps({"version": "%d.%d" % sys.version_info[:2], "prefix": sys.prefix,
+print("\n" + json.dumps({"version": "%d.%d" % sys.version_info[:2], "prefix": sys.prefix,
                   "torch": spec.submodule_search_locations[0] if spec and spec.origin else "",
                   "path": sys.path}))
 )";
@@ -83,6 +85,17 @@ TorchPlace place_at(const fs::path& lib, const fs::path& include, const fs::path
   return place;
 }
 
+// The answer to kQuestion stands in a line of its own: a sitecustomize.py may greet before it, and say goodbye behind.
+nlohmann::json answer_among(const std::string& lines) {
+  std::istringstream stream(lines);
+  nlohmann::json answer;
+  for (std::string line; std::getline(stream, line);) {
+    nlohmann::json read = json_or_discarded(line);
+    if (read.is_object() && read.contains("torch")) answer = std::move(read);
+  }
+  return answer;
+}
+
 // An absolute path without `.` and a slash at its end.
 fs::path tidy(const fs::path& path) {
   fs::path whole = fs::absolute(path).lexically_normal();
@@ -102,7 +115,7 @@ TorchPlace torch_of_python(const std::string& python) {
   options.environment = helper_environment(kOfEnvironments);
   options.timeout = std::chrono::seconds(30);
   const SubprocessResult result = run_subprocess(options);
-  const nlohmann::json answer = json_or_discarded(result.out);
+  const nlohmann::json answer = answer_among(result.out);
   if (result.exit_code != 0 || !answer.is_object()) {
     throw ProvisionError(fmt::format("{} cannot be asked for its PyTorch (exit code {}){}{}; is it a Python 3?",
                                      program, result.exit_code, result.err.empty() ? "" : ": ",

@@ -28,6 +28,14 @@ TEST_CASE("a Python is asked where its PyTorch lies, and imports nothing for tha
   CHECK_THAT(place.python, StartsWith("3."));
 }
 
+TEST_CASE("a Python that says more than it is asked is understood", "[provision]") {
+  const FakeEnvironment environment;
+  write_file(environment.site() / "sitecustomize.py",
+             "import atexit\nprint('Welcome to the cluster', end='')\natexit.register(print, '{}')\n");
+  const TemporaryVariable path("PYTHONPATH", environment.site().string());
+  CHECK(torch_of_python("/usr/bin/python3").lib == (environment.torch() / "lib").string());
+}
+
 TEST_CASE("a Python without PyTorch, or that is none, says so", "[provision]") {
   const TemporaryFolder folder;
   const TemporaryVariable path("PYTHONPATH", folder.path.string());
