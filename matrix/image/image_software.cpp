@@ -116,6 +116,11 @@ class SoftwareFinder {
     }
     search = search_libraries(first, folders, files_);
     for (const FoundLibrary& library : search.found) take(library);
+    for (const SecondCopy& copy : search.by_processor) {
+      add(FindingSeverity::warn, "by-processor", copy.other,
+          fmt::format("processors of this kind load this {}, others {}", copy.name,
+                      copy.taken.empty() ? "none" : copy.taken));
+    }
     for (const MissingLibrary& missing : search.missing) {
       if (is_of_driver(missing.name)) continue;
       add(FindingSeverity::fail, "missing-library", missing.needed_by,

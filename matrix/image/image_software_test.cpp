@@ -87,6 +87,17 @@ TEST_CASE("LD_LIBRARY_PATH is followed as the loader does", "[image]") {
              Catch::VectorContains(std::string("fail second-copy ") + kSite + "nvidia/cudnn/lib/libcudnn.so.9"));
 }
 
+TEST_CASE("a library for some processors alone is named, since the image is started on others too", "[image]") {
+  const Root root;
+  const fs::path special = root.torch() / "lib/glibc-hwcaps/x86-64-v2/libc10.so";
+  link_library(special, {"libc10.so", {}, "$ORIGIN/../../../../nvidia/cuda_runtime/lib", false, "0x77"});
+  const Inspection inspection = root.inspect();
+  CHECK(codes(inspection) ==
+        Codes{"warn by-processor /lib/python3.12/site-packages/torch/lib/glibc-hwcaps/x86-64-v2/libc10.so"});
+  CHECK(inspection.findings[0].what ==
+        "processors of this kind load this libc10.so, others /lib/python3.12/site-packages/torch/lib/libc10.so");
+}
+
 TEST_CASE("a part that this cuDNN lacks and another one has is named before it crashes", "[image]") {
   const Root root;
   link_library(root.root() / "usr/lib/x86_64-linux-gnu/libcudnn_ext.so.9", {"libcudnn_ext.so.9"});

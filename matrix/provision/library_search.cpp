@@ -1,6 +1,7 @@
 #include "matrix/provision/library_search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -63,6 +64,57 @@ void read_loader_configuration(const fs::path& file, const fs::path& root, const
   }
 }
 
+constexpr const char* kOfProcessors = "glibc-hwcaps";
+
+struct ProcessorLevel {
+  const char* folder;
+  bool is_here;
+};
+
+// The best first, as the loader has them.
+const std::array<ProcessorLevel, 3>& processor_levels() {
+  static const std::array<ProcessorLevel, 3> levels = [] {
+    __builtin_cpu_init();
+    const bool v2 =
+        __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt");
+    const bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512vl");
+    return std::array<ProcessorLevel, 3>{{{"x86-64-v4", v4}, {"x86-64-v3", v3}, {"x86-64-v2", v2}}};
+  }();
+  return levels;
+}
+
+// The files of one name in the folders of a search.
+struct Copies {
+  std::vector<std::string> in_order;       // as the loader on this processor finds them
+  std::vector<std::string> of_processors;  // for some processors alone, also for none of this kind
+  std::string of_all;                      // the first for the others; empty: there is none
+};
+
+Copies copies_of(const std::string& name, const std::vector<std::string>& folders, const LibraryFiles& files) {
+  Copies copies;
+  std::set<std::string> looked_in;  // a DT_RPATH often has a folder that the program's has, too
+  for (const std::string& folder : folders) {
+    if (!looked_in.insert(folder).second) continue;
+    const fs::path special = fs::path(folder) / kOfProcessors;
+    const bool has_special = files.exists(special.string());
+    for (const ProcessorLevel& level : processor_levels()) {
+      std::string path = has_special ? (special / level.folder / name).string() : "";
+      if (path.empty() || !files.exists(path)) continue;
+      copies.of_processors.push_back(path);
+      if (level.is_here) copies.in_order.push_back(std::move(path));
+    }
+    std::string path = (fs::path(folder) / name).string();
+    if (!files.exists(path)) continue;
+    if (copies.of_all.empty()) copies.of_all = path;
+    copies.in_order.push_back(std::move(path));
+  }
+  return copies;
+}
+
 void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -118,11 +170,20 @@ LibrarySearch search_libraries(const std::vector<std::string>& first, const Load
     search.found.push_back({std::move(name), path});
     waiting.push_back({path, std::move(*library), inherited});
   };
+  const auto note_processors = [&](const std::string& name, const Copies& copies) {
+    for (const std::string& other : copies.of_processors) {
+      if (!copies.of_all.empty() && files.is_same_content(copies.of_all, other)) continue;
+      search.by_processor.push_back({name, copies.of_all, other});
+    }
+  };
   for (const std::string& path : first) {
     const auto library = files.read(path);
     const bool is_named = library && !library->soname.empty();
     std::string name = is_named ? library->soname : fs::path(path).filename().string();
-    if (seen.insert(name).second) load(std::move(name), path, {});
+    if (!seen.insert(name).second) continue;
+    const Copies copies = copies_of(fs::path(path).filename(), {fs::path(path).parent_path()}, files);
+    note_processors(name, copies);
+    load(std::move(name), copies.in_order.empty() ? path : copies.in_order.front(), {});
   }
   while (!waiting.empty()) {
     const Loaded loaded = std::move(waiting.front());
@@ -133,19 +194,17 @@ LibrarySearch search_libraries(const std::vector<std::string>& first, const Load
     append(passed_on, loaded.inherited);
     for (const std::string& name : loaded.library.needed) {
       if (!seen.insert(name).second) continue;
-      std::vector<std::string> copies;
-      for (const std::string& folder : order) {
-        std::string path = (fs::path(folder) / name).string();
-        if (files.exists(path)) copies.push_back(std::move(path));
-      }
-      if (copies.empty()) {
+      const Copies copies = copies_of(name, order, files);
+      note_processors(name, copies);
+      if (copies.in_order.empty()) {
         search.missing.push_back({name, loaded.path});
         continue;
       }
-      load(name, copies.front(), passed_on);
-      for (const std::string& other : copies) {
-        if (!files.is_same_content(copies.front(), other)) {
-          search.second_copies.push_back({name, copies.front(), other});
+      const std::string& taken = copies.in_order.front();
+      load(name, taken, passed_on);
+      for (const std::string& other : copies.in_order) {
+        if (!files.is_same_content(taken, other)) {
+          search.second_copies.push_back({name, taken, other});
           break;
         }
       }

@@ -1,7 +1,8 @@
 // Finds the files that the dynamic loader would take for a set of libraries and all they need, without loading any.
 //
 // The order is ld.so's: DT_RPATH of the library and of those that led to it, of the program, LD_LIBRARY_PATH,
-// DT_RUNPATH, the host's folders. A library with a DT_RUNPATH ignores every DT_RPATH. A name is taken only once.
+// DT_RUNPATH, the host's folders. A library with a DT_RUNPATH ignores every DT_RPATH. A name is taken only once. In
+// each folder `glibc-hwcaps` comes first, as far as this processor goes.
 #pragma once
 
 #include <optional>
@@ -55,6 +56,8 @@ struct LibrarySearch {
   std::vector<FoundLibrary> found;  // `first`, then the libraries they need, in the order of loading
   std::vector<MissingLibrary> missing;
   std::vector<SecondCopy> second_copies;
+  std::vector<SecondCopy>
+      by_processor;                  // `other` is for processors of the folder that it lies in, `taken` for the rest
   std::vector<std::string> damaged;  // paths that are no ELF library of this architecture
 };
 

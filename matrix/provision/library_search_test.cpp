@@ -49,6 +49,27 @@ TEST_CASE("folders are searched in the loader's order", "[provision]") {
   CHECK(inherited.second_copies[0].other == at("host/libx.so.1"));
 }
 
+TEST_CASE("a copy for processors of this kind comes before the folder that it lies in", "[provision]") {
+  const TemporaryFolder folder;
+  const auto at = [&](const std::string& below) { return (folder.path / below).string(); };
+  link_library(at("first/libx.so.1"), {"libx.so.1"});
+  link_library(at("second/libx.so.1"), {"libx.so.1", {}, "", false, "0x02"});
+  link_library(at("second/glibc-hwcaps/x86-64-v2/libx.so.1"), {"libx.so.1", {}, "", false, "0x03"});
+  link_library(at("liba.so"), {"liba.so", {"libx.so.1"}});
+  const LibrarySearch behind = search_libraries({at("liba.so")}, {{at("first"), at("second")}, {}});
+  CHECK(path_of(behind, "libx.so.1") == at("first/libx.so.1"));
+  const LibrarySearch search = search_libraries({at("liba.so")}, {{at("second"), at("first"), at("second")}, {}});
+  const bool is_of_this_kind = __builtin_cpu_supports("sse4.2") != 0;
+  CHECK(path_of(search, "libx.so.1") ==
+        at(is_of_this_kind ? "second/glibc-hwcaps/x86-64-v2/libx.so.1" : "second/libx.so.1"));
+  // Said whatever processor asks: an image is started on others.
+  REQUIRE(search.by_processor.size() == 1);
+  CHECK(search.by_processor[0].taken == at("second/libx.so.1"));
+  CHECK(search.by_processor[0].other == at("second/glibc-hwcaps/x86-64-v2/libx.so.1"));
+  link_library(at("third/glibc-hwcaps/x86-64-v9/libx.so.1"), {"libx.so.1"});
+  CHECK(search_libraries({at("liba.so")}, {{at("third")}, {}}).missing.size() == 1);
+}
+
 TEST_CASE("a copy with the same content is no second copy", "[provision]") {
   const TemporaryFolder folder;
   link_library(folder.path / "one/libx.so.1", {"libx.so.1"});
