@@ -195,14 +195,19 @@ class SoftwareFinder {
   // Libraries that are loaded before all others are not where the loader's search would find them.
   void check_preloaded() {
     const auto found = image_.config.environment.find("LD_PRELOAD");
-    std::string named = found == image_.config.environment.end() ? "" : found->second;
-    named += "\n" + files_.text("/etc/ld.so.preload");
-    for (char& c : named) c = c == ':' ? ' ' : c;
-    std::istringstream words(named);
+    name_preloaded(files_.text("/etc/ld.so.preload"), "");
+    if (found != image_.config.environment.end()) {
+      name_preloaded(found->second, "; a run of `qualify` does not have it");
+    }
+  }
+
+  void name_preloaded(std::string list, const char* in_a_run) {
+    for (char& c : list) c = c == ':' ? ' ' : c;
+    std::istringstream words(list);
     for (std::string path; words >> path;) {
       const bool counts = !component_of_library(name_of_path(path)).empty();
       add(counts ? FindingSeverity::fail : FindingSeverity::warn, "preloaded", path,
-          "it is loaded into every program, before the libraries that were found here");
+          fmt::format("it is loaded into every program, before the libraries that were found here{}", in_a_run));
     }
   }
 

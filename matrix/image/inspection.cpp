@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/image/image_variables.hpp"
 #include "matrix/image/promises.hpp"
 #include "matrix/plan/known_defects.hpp"
 #include "matrix/spec/version_agreement.hpp"
@@ -69,6 +70,7 @@ Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& file
     for (ImageFinding& finding : findings) inspection.findings.push_back(std::move(finding));
   };
   take(find_ways_in(image));
+  take(find_changing_variables(image));
   take(find_known_defects(software, facts));
   for (const std::string& tag : image.tags) take(find_never_released("tag " + tag, claims_of_tag(tag), facts));
   for (const ClaimsFile& file : files) take(find_never_released("claims " + file.name, file.claims, facts));

@@ -34,6 +34,23 @@ TEST_CASE("a container that starts on drivers its PyTorch cannot use is said", "
   CHECK(claim_of(root.inspect(), "driver-cuda").word == ClaimWord::agrees);
 }
 
+TEST_CASE("a variable by which PyTorch computes otherwise is named, since no run inside has it", "[image]") {
+  Root root;
+  root.config.environment = {
+      {"ATEN_CPU_CAPABILITY", "default"},        {"CUDA_VERSION", "12.8"}, {"CUDNN_VERSION", "9.10.2.21"},
+      {"DNNL_DEFAULT_FPMATH_MODE", "BF16"},      {"LANG", "C.UTF-8"},      {"LD_PRELOAD", "/opt/lib/libjemalloc.so.2"},
+      {"NVIDIA_VISIBLE_DEVICES", "all"},         {"OMP_NUM_THREADS", ""},  {"PATH", "/usr/bin"},
+      {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE", "1"}, {"TORCH_HOME", "/opt"}};
+  std::vector<std::string> said;
+  for (const ImageFinding& finding : root.inspect().findings) {
+    if (finding.code == "changing-variable") said.push_back(finding.what.substr(0, finding.what.find(" changes ")));
+    CHECK_THAT(finding.what, Contains("a run of `qualify` does not have it"));
+  }
+  CHECK(said == std::vector<std::string>{"ENV ATEN_CPU_CAPABILITY=default", "ENV DNNL_DEFAULT_FPMATH_MODE=BF16",
+                                         "ENV TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1"});
+  CHECK(root.inspect().word == InspectionWord::warned);
+}
+
 TEST_CASE("what nothing tells is not judged, and the image is undecided for it", "[image]") {
   Root root;
   fs::remove(root.site() / "nvidia_cudnn_cu12-9.10.2.21.dist-info/RECORD");
