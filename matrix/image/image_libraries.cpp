@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -113,10 +114,42 @@ std::string ImageFiles::text(const std::string& path) const {
   return text_in(tree_, path, kLargestConfigurationBytes).text;
 }
 
+std::string ImageFiles::real_path(const std::string& path) const {
+  const auto real = tree_.resolved(path);
+  return real ? "/" + *real : path;
+}
+
 std::vector<std::string> ImageFiles::names_in(const std::string& folder) const { return tree_.names_in(folder); }
 
 bool ImageFiles::is_same_content(const std::string& a, const std::string& b) const {
   return tree_.resolved(a) == tree_.resolved(b) || identity_of_content(tree_, a) == identity_of_content(tree_, b);
+}
+
+std::vector<std::string> libraries_not_in_cache(const std::vector<std::string>& first, const LoaderFolders& folders,
+                                                const std::vector<FoundLibrary>& found, const ImageFiles& files) {
+  const std::string cache = files.text("/etc/ld.so.cache");
+  std::set<std::string> own;  // in which the loader looks by itself: those of a root without configuration
+  const ImageTree nothing;
+  for (const std::string& folder : host_library_folders("/", ImageFiles(nothing))) own.insert(files.real_path(folder));
+  const auto is_own = [&](const std::string& folder) { return own.contains(files.real_path(folder)); };
+  const auto is_unseen = [&](const FoundLibrary& library) {
+    const std::string folder = library.path.substr(0, library.path.rfind('/'));
+    const bool is_of_host = std::ranges::find(folders.of_host, folder) != folders.of_host.end();
+    return is_of_host && !is_own(folder) && cache.find(library.path + '\0') == std::string::npos;
+  };
+  std::vector<std::string> unseen;
+  for (const FoundLibrary& library : found) {
+    if (is_unseen(library)) unseen.push_back(library.path);
+  }
+  if (unseen.empty()) return unseen;
+  // Another way may lead to the same folder: LD_LIBRARY_PATH, or the library that needs it.
+  LoaderFolders without = folders;
+  std::erase_if(without.of_host, [&](const std::string& folder) { return !is_own(folder); });
+  const LibrarySearch seen = search_libraries(first, without, files);
+  std::erase_if(unseen, [&](const std::string& path) {
+    return std::ranges::find(seen.found, path, &FoundLibrary::path) != seen.found.end();
+  });
+  return unseen;
 }
 
 std::string component_of_library(std::string_view name) {

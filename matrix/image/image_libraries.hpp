@@ -21,10 +21,16 @@ class ImageFiles : public LibraryFiles {
   std::string text(const std::string& path) const override;
   std::vector<std::string> names_in(const std::string& folder) const override;
   bool is_same_content(const std::string& a, const std::string& b) const override;
+  std::string real_path(const std::string& path) const;  // links followed; `path` itself if it leads nowhere
 
  private:
   const ImageTree& tree_;
 };
+
+// Paths of `found`, the answer to `first`, to which /etc/ld.so.conf alone leads. The loader does not read it:
+// `ldconfig` writes down in /etc/ld.so.cache what lies in its folders, and what came later is not found.
+std::vector<std::string> libraries_not_in_cache(const std::vector<std::string>& first, const LoaderFolders& folders,
+                                                const std::vector<FoundLibrary>& found, const ImageFiles& files);
 
 bool is_library_name(std::string_view name);  // "libcudnn.so.9", "ld-linux-x86-64.so.2"
 bool is_of_driver(std::string_view name);     // a library that the host provides, "libcuda.so.1"

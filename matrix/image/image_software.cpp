@@ -116,6 +116,10 @@ class SoftwareFinder {
     }
     search = search_libraries(first, folders, files_);
     for (const FoundLibrary& library : search.found) take(library);
+    for (const std::string& path : libraries_not_in_cache(first, folders, search.found, files_)) {
+      add(FindingSeverity::fail, "not-in-cache", path,
+          "ld.so.conf names its folder and ld.so.cache does not have it, so the loader does not find it: run ldconfig");
+    }
     for (const SecondCopy& copy : search.by_processor) {
       add(FindingSeverity::warn, "by-processor", copy.other,
           fmt::format("processors of this kind load this {}, others {}", copy.name,

@@ -87,6 +87,25 @@ TEST_CASE("LD_LIBRARY_PATH is followed as the loader does", "[image]") {
              Catch::VectorContains(std::string("fail second-copy ") + kSite + "nvidia/cudnn/lib/libcudnn.so.9"));
 }
 
+TEST_CASE("a library in a folder of ld.so.conf that ldconfig has not seen is none that the loader finds", "[image]") {
+  Root root;
+  fs::create_directories(root.root() / "usr/local/lib");
+  fs::rename(root.nvidia() / "cudnn/lib/libcudnn.so.9", root.root() / "usr/local/lib/libcudnn.so.9");
+  fs::remove_all(root.nvidia() / "cudnn");
+  write_file(root.root() / "etc/ld.so.conf", "/usr/local/lib\n");
+  const std::string unseen = "fail not-in-cache /usr/local/lib/libcudnn.so.9";
+  CHECK_THAT(codes(root.inspect()), Catch::VectorContains(unseen));
+  // Names end in a 0 there, so a longer one is another.
+  write_file(root.root() / "etc/ld.so.cache",
+             std::string("glibc-ld.so.cache1.1\0/usr/local/lib/libcudnn.so.9.1\0", 52));
+  CHECK_THAT(codes(root.inspect()), Catch::VectorContains(unseen));
+  write_file(root.root() / "etc/ld.so.cache", std::string("glibc-ld.so.cache1.1\0/usr/local/lib/libcudnn.so.9\0", 50));
+  CHECK_THAT(codes(root.inspect()), !Catch::VectorContains(unseen));
+  fs::remove(root.root() / "etc/ld.so.cache");
+  root.config.environment["LD_LIBRARY_PATH"] = "/usr/local/lib";
+  CHECK_THAT(codes(root.inspect()), !Catch::VectorContains(unseen));
+}
+
 TEST_CASE("a library for some processors alone is named, since the image is started on others too", "[image]") {
   const Root root;
   const fs::path special = root.torch() / "lib/glibc-hwcaps/x86-64-v2/libc10.so";
