@@ -273,7 +273,8 @@ Image read_image(const fs::path& path, const fs::path& staging, const WantedCont
   std::error_code error;
   const auto status = fs::status(path, error);
   if (!fs::exists(status)) throw_image_error(image, "RB027", "there is no such file or folder");
-  if (fs::is_directory(status) && !fs::exists(path / "index.json") && !fs::exists(path / "manifest.json")) {
+  const bool is_layout = fs::exists(path / "index.json") || fs::exists(path / "manifest.json");
+  if (fs::is_directory(status) && (!is_layout || looks_like_root(path))) {
     read_root(image, path, limits);
     return image;
   }

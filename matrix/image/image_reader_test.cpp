@@ -321,6 +321,9 @@ TEST_CASE("an unpacked root is read as it lies, without following a link", "[ima
   std::filesystem::create_directory_symlink(folder.path(), current);
   CHECK(read_image(current, staging.path, {}).tree.entries().size() == image.tree.entries().size());
   CHECK(text_in(image.tree, "lib/x", 0).problem == "is larger than 0 bytes");
+  write_file(folder.path() / "manifest.json", "{}");  // of whatever lies in this root
+  write_file(folder.path() / "index.json", "{}");
+  CHECK(folder.read().form == ImageForm::root);
 }
 
 // What a process finds that mounts a file system at `path`; nothing where it may not.

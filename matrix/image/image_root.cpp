@@ -52,11 +52,14 @@ ImageEntry entry_of(const FTSENT& found) {
 
 }  // namespace
 
+bool looks_like_root(const std::filesystem::path& folder) {
+  return std::ranges::any_of(kOfRoots, [&](const char* part) { return std::filesystem::exists(folder / part); });
+}
+
 void read_root(Image& image, const std::filesystem::path& folder, const ImageLimits& limits) {
   image.form = ImageForm::root;
-  bool is_root = false;
-  for (const char* part : kOfRoots) is_root = is_root || std::filesystem::exists(folder / part);
-  if (!is_root) throw_image_error(image, "RB027", "it is neither an image nor a root: no etc, usr, bin, lib or opt");
+  if (!looks_like_root(folder))
+    throw_image_error(image, "RB027", "it is neither an image nor a root: no etc, usr, bin, lib or opt");
 
   std::string start = std::filesystem::canonical(folder).string();  // the walk follows no link, and not this one either
   char* const starts[] = {start.data(), nullptr};

@@ -7,9 +7,11 @@
 
 namespace reprobench {
 
-// Fills the tree. Folders that may not be read are named in `unreadable`. Other file systems that are mounted below the
-// folder (proc, sys, dev) are not entered. Throws SpecError if `folder` is no root, because it has neither etc, usr,
-// bin nor lib.
+// Whether `folder` has any of etc, usr, bin, lib and opt, which no layout of an image has.
+bool looks_like_root(const std::filesystem::path& folder);
+
+// Fills the tree. Folders that may not be read are named in `unreadable`, and so are other file systems that are
+// mounted below the folder, which are not entered. Throws SpecError if `folder` does not look like a root.
 void read_root(Image& image, const std::filesystem::path& folder, const ImageLimits& limits);
 
 }  // namespace reprobench
