@@ -115,10 +115,12 @@ std::map<std::string, InstalledLibraries> installed_libraries(const std::set<std
     if (!stack.complete || stack.worker.empty()) continue;
     LibraryCheck check = store.check(stack);
     if (!check.changed.empty()) {
+      const bool is_adopted = spec->second.is_adopted();
       throw UsageError(
-          fmt::format("{0} is not what was installed: {1}\n"
-                      "            run: reprobench stack remove {0} && reprobench stack install {0}",
-                      name, fmt::join(check.changed, "; ")));
+          fmt::format("{} is not what was {}: {}\n            run: {}", name, is_adopted ? "adopted" : "installed",
+                      fmt::join(check.changed, "; "),
+                      is_adopted ? fmt::format("reprobench stack adopt {}, as before", name)
+                                 : fmt::format("reprobench stack remove {0} && reprobench stack install {0}", name)));
     }
     libraries.emplace(name, std::move(check.installed));
   }

@@ -62,6 +62,7 @@ struct Description<HashedLibraries> {
 namespace {
 
 constexpr const char* kName = "libraries.json";
+constexpr const char* kAdoptedName = "adopted.json";
 constexpr std::int64_t kLargestListBytes = 64 << 20;
 // A file that is written twice between two ticks of the kernel's clock has one time of change for both.
 constexpr std::int64_t kManyTicks_ns = 100'000'000;
@@ -84,9 +85,9 @@ std::optional<HashedLibrary> as_it_lies(const std::filesystem::path& folder, con
 }
 
 // A file that is missing or damaged only makes everything to be hashed again.
-std::map<std::string, HashedLibrary> hashed_before(const std::filesystem::path& folder) {
+std::map<std::string, HashedLibrary> hashed_before(const std::filesystem::path& folder, const char* name = kName) {
   std::map<std::string, HashedLibrary> known;
-  const nlohmann::json json = json_or_discarded(read_regular_file(folder / kName, kLargestListBytes).text);
+  const nlohmann::json json = json_or_discarded(read_regular_file(folder / name, kLargestListBytes).text);
   if (json.is_discarded()) return known;
   try {
     for (HashedLibrary& library : read_document<HashedLibraries>(json).files) known.emplace(library.path, library);
@@ -158,6 +159,9 @@ LibraryCheck check_libraries(const std::filesystem::path& folder, const StackMan
     const std::optional<HashedLibrary> library = files.check(path, file.sha256, "installed");
     if (library) check.installed.libraries.push_back({path, library->build_id, file.sha256});
   }
+  for (const auto& [path, adopted] : hashed_before(folder, kAdoptedName)) {
+    files.check(path, adopted.sha256, "adopted");
+  }
   if (!worker.empty()) {
     const std::string digest = read_regular_file(worker.parent_path() / kWorkerDigestName, kLargestListBytes).text;
     files.check(worker.lexically_relative(folder).string(), digest, "built");
@@ -165,6 +169,19 @@ LibraryCheck check_libraries(const std::filesystem::path& folder, const StackMan
   files.keep_new_hashes();
   check.changed = files.changed();
   return check;
+}
+
+void hash_adopted_libraries(const std::filesystem::path& folder, const std::vector<std::string>& paths) {
+  HashedLibraries adopted;
+  for (const std::string& path : paths) {
+    HashedLibrary library;
+    library.path = std::filesystem::canonical(path).string();
+    library.sha256 = sha256_of_file(library.path);
+    adopted.files.push_back(std::move(library));
+  }
+  PendingFile file(folder / kAdoptedName, 0644);
+  file.append(written(adopted).dump(1) + "\n");
+  file.publish();
 }
 
 std::filesystem::path linked_site(const std::filesystem::path& worker) {

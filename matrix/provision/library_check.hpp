@@ -22,6 +22,11 @@ struct LibraryCheck {
 LibraryCheck check_libraries(const std::filesystem::path& folder, const StackManifest& manifest,
                              const std::filesystem::path& worker = {});
 
+// Hashes the libraries of an adopted environment, which lie outside `folder`, in place of those that were hashed
+// before. check_libraries() holds them against that: a library that is patched in place keeps its build id. Throws
+// ProvisionError.
+void hash_adopted_libraries(const std::filesystem::path& folder, const std::vector<std::string>& paths);
+
 // The folder in which the worker was linked to find its torch; empty if it finds it in another way. A store that was
 // moved or copied has workers that look in the place where it was made.
 std::filesystem::path linked_site(const std::filesystem::path& worker);

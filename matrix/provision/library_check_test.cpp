@@ -145,3 +145,24 @@ TEST_CASE("a worker tells the site that it was linked for, one without is none's
   write_file(folder.path / "script", "#!/bin/sh\n");
   CHECK(linked_site(folder.path / "script").empty());
 }
+
+TEST_CASE("a library of an adopted environment that was patched in place is named, until it is adopted again",
+          "[provision]") {
+  const TemporaryFolder environment;
+  const std::filesystem::path library = environment.path / "libtorch_cpu.so";
+  link_library(library, {"libtorch_cpu.so", {}, "", false, "0x0a29"});
+  const TemporaryFolder folder;
+  wait();
+  const auto changed = [&] { return check_libraries(folder.path, {}).changed; };
+  CHECK(changed().empty());  // of an older build, which hashed none
+  hash_adopted_libraries(folder.path, {library.string()});
+  CHECK(changed().empty());
+  CHECK(check_libraries(folder.path, {}).installed.libraries.empty());
+  patch(library);
+  REQUIRE(changed().size() == 1);
+  CHECK_THAT(changed()[0], Catch::StartsWith(library.string() + ": SHA-256 is ") && Catch::EndsWith(" when adopted"));
+  hash_adopted_libraries(folder.path, {library.string()});
+  CHECK(changed().empty());
+  std::filesystem::remove(library);
+  CHECK(changed() == std::vector<std::string>{library.string() + " is missing"});
+}

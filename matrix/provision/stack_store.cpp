@@ -225,6 +225,9 @@ std::vector<StackFinding> StackStore::verify(const InstalledStack& stack) const 
   const std::string problem = system_problem(stack.spec);
   if (!problem.empty()) add({problem});
   add(find_changed_files(stack.folder / "site", read_manifest(stack.folder)));
+  if (stack.spec.is_adopted() && problem.empty()) {
+    add(check_libraries(stack.folder, read_manifest(stack.folder), stack.worker).changed);
+  }
   if (stack.spec.source == StackSource::wheel) add(find_changed_wheels(home_ / "downloads", read_lock(stack.spec)));
   try {
     for (StackFinding& finding : find_disagreements(stack.spec, describe(stack), stack.folder)) {

@@ -2,6 +2,7 @@
 //
 //   HOME/NAME-DIGEST/            DIGEST: 12 hex digits over stack file and lock
 //     stack.json                 written last: its presence means that the installation is complete
+//     adopted.json               hashes of the libraries of an environment that was adopted
 //     libraries.json             hashes of files in site/ and their times (library_check.hpp); may be deleted
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. The compiler that built

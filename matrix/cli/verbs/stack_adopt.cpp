@@ -122,6 +122,9 @@ ExitCode adopt_stack(const AdoptOptions& options, const Context& context) {
       store.install(spec, has_gpu_part, [&](const std::string& name, const std::string& phase, double fraction) {
         progress.show(name, phase, fraction);
       });
+  std::vector<std::string> libraries;
+  for (const FoundLibrary& library : found.loaded) libraries.push_back(library.path);
+  hash_adopted_libraries(stack.folder, libraries);
   progress.finish(spec.name, loaded_versions_text(stack, store.describe(stack)));
   const std::vector<StackFinding> findings = store.verify(stack);
   context.terminal.out(findings_text(spec, findings));
