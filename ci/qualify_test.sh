@@ -132,6 +132,8 @@ PYTHON
 "$reprobench" --store "$work/store" attest "$work/pair" --out "$work/attestation.json" || fail "the verdict is not attested"
 verify() { "$reprobench" --store "$work/store" verify "$work/attestation.json" "$@" >"$work/verified" 2>&1; }
 verify "$work/candidate" --run "$work/pair" --matrix "$work/matrix.yaml" || { cat "$work/verified" >&2; fail "the candidate is not the attested image"; }
+ln -s candidate "$work/current"
+verify "$work/current" --matrix "$work/matrix.yaml" || { cat "$work/verified" >&2; fail "a link to the candidate is another image"; }
 grep -q "until 20.*qualified against" "$work/verified" || fail "verify says only: $(cat "$work/verified")"
 for other in "$work/reference" "$work/candidate --at 2100-01-01T00:00:00Z" "$work/candidate --matrix matrix/image.yaml"; do
   code=0
@@ -213,6 +215,20 @@ qualify same "$work/candidate" "$work/candidate" --matrix "$work/matrix.yaml" --
 grep -q 'UNDECIDED' "$work/same.out" || fail "an image against itself is not called undecided"
 echo "qualify: itself after $SECONDS s"
 
+# Somebody writes to a root while it runs: which of its bytes ran, nobody knows.
+"$reprobench" --store "$work/store" qualify --candidate "$work/candidate" --reference "$work/reference" --matrix "$work/matrix.yaml" \
+  --out "$work/written" --no-report >"$work/written.out" 2>"$work/written.err" &
+coordinator=$!
+for _ in $(seq 600); do ! grep -q '^plan qualified' "$work/written.err" || break; sleep 0.1; done
+echo "of another hand" >"$work/candidate/etc/written"
+code=0
+wait "$coordinator" || code=$?
+coordinator=''
+rm "$work/candidate/etc/written"
+[ "$code" -eq 3 ] || { cat "$work/written.out" "$work/written.err" >&2; fail "a root that was written to while it ran ends with $code"; }
+grep -q 'files of candidate were changed' "$work/written/verdict.json" || fail "a verdict says nothing of the files that changed"
+echo "qualify: a root that changed after $SECONDS s"
+
 # A killed coordinator leaves nobody inside.
 "$reprobench" --store "$work/store" qualify --candidate "$work/candidate" --reference "$work/reference" --matrix "$work/matrix.yaml" \
   --out "$work/killed" >"$work/killed.out" 2>&1 &
@@ -225,4 +241,4 @@ kill -9 "$coordinator"
 wait "$coordinator" 2>/dev/null || true
 for _ in $(seq 100); do [ -n "$(inside)" ] || break; sleep 0.2; done
 [ -z "$(inside)" ] || fail "these outlive the coordinator: $(inside)"
-echo "qualify: $candidate against $reference inside two images, one image against itself, four refused, one coordinator killed; $SECONDS s"
+echo "qualify: $candidate against $reference inside two images, one image against itself, one that changed, four refused, one coordinator killed; $SECONDS s"

@@ -76,6 +76,8 @@ InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<C
   if (is_kept_image(named.name)) {
     inspected.path = fetch_kept_image(named.name, folder_ / "staging" / named.role, project_.shepherd());
   }
+  std::error_code is_none;  // a link may lead elsewhere when the root is used
+  if (fs::is_directory(inspected.path, is_none)) inspected.path = fs::canonical(inspected.path);
   const ImageStaging staging(folder_ / "staging");
   const Image image = read_image(inspected.path, staging.path(), is_evidence, named.tag);
   inspected.inspection = inspect_image(image, claims, project_.facts());
@@ -87,7 +89,7 @@ InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<C
 
 // A root is used where it lies.
 fs::path ImageStacks::root_of(const InspectedImage& image) {
-  if (image.inspection.form == ImageForm::root) return fs::canonical(image.path);
+  if (image.inspection.form == ImageForm::root) return image.path;
   const fs::path place = folder_ / folder_of_digest(image.digest);
   if (fs::exists(place / "root")) {
     const fs::path root = fs::canonical(place / "root");
@@ -113,6 +115,16 @@ fs::path ImageStacks::root_of(const InspectedImage& image) {
   unpacked.publish();
   fs::rename(made.path() / "root", place / "root");
   return fs::canonical(place / "root");
+}
+
+bool ImageStacks::is_changed(const InspectedImage& image) const {
+  const bool is_root = image.inspection.form == ImageForm::root;
+  const fs::path place = is_root ? fs::path() : folder_ / folder_of_digest(image.digest);
+  try {
+    return is_root ? digest_of(image.path) != image.digest : digest_of(place / "root") != read_file(place / kUnpacked);
+  } catch (const std::exception&) {
+    return true;  // gone, or another's
+  }
 }
 
 ImageStack ImageStacks::make_stack(const InspectedImage& image, const CudaHeaderSource& cuda_headers) {

@@ -49,6 +49,9 @@ class ImageStacks {
   // Unpacks the image unless that was done before, finds its PyTorch and writes its stack file. Throws ProvisionError.
   ImageStack make_stack(const InspectedImage& image, const CudaHeaderSource& cuda_headers = {});
 
+  // Whether what its stack ran in has other bytes by now than were inspected, or cannot be read any more.
+  bool is_changed(const InspectedImage& image) const;
+
  private:
   std::string digest_of(const std::filesystem::path& root) const;
   std::filesystem::path root_of(const InspectedImage& image);

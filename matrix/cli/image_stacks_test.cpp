@@ -40,11 +40,13 @@ TEST_CASE("an archive is unpacked once, and its root is held against it ever aft
   CHECK(project.stacks().at("candidate").root == spec.root);  // it is a stack of the store from now on
   CHECK(images.make_stack(images.inspect({"reference", archive, ""}, {})).spec.root == spec.root);
 
+  CHECK_FALSE(images.is_changed(image));
   const fs::path source = fs::path(spec.root) / "lib/python3.12/site-packages/torch/version.py";
   std::string text = test::read_file(source);
   text.back() ^= 1;
   fs::remove(source);
   written_file(source, text);
+  CHECK(images.is_changed(image));
   CHECK_THAT(message_of<ProvisionError>([&] { images.make_stack(image); }),
              Contains(spec.root + " is no longer what was unpacked of " + archive + "; remove "));
 }
@@ -59,6 +61,27 @@ TEST_CASE("a root that is given is used where it lies, and nothing is written to
   CHECK(image.digest.starts_with("root-sha256:"));
   CHECK(images.make_stack(image).spec.root == fs::canonical(environment.root()).string());
   CHECK(test::names_below(environment.root()) == before);
+}
+
+TEST_CASE("a root that others write to while a run goes on is noticed, whatever its libraries call themselves",
+          "[cli]") {
+  const SmallProject small;
+  const Project project(small.store());
+  const test::FakeEnvironment environment;
+  ImageStacks images(project);
+  const fs::path link = small / "current";
+  fs::create_directory_symlink(environment.root(), link);
+  const InspectedImage image = images.inspect({"candidate", link.string(), ""}, {});
+  fs::remove(link);  // "current" is the next one by now
+  CHECK(images.make_stack(image).spec.root == fs::canonical(environment.root()).string());
+  CHECK_FALSE(images.is_changed(image));
+  const fs::path library = environment.root() / "lib/python3.12/site-packages/torch/lib/libc10.so";
+  std::string bytes = test::read_file(library);
+  bytes.back() ^= 1;  // its build id stays
+  written_file(library, bytes);
+  CHECK(images.is_changed(image));
+  fs::remove_all(environment.root());
+  CHECK(images.is_changed(image));
 }
 
 TEST_CASE("a verdict on two images is refused for a matrix of other stacks or another reference", "[cli]") {

@@ -48,6 +48,7 @@ MergeSource source(const std::string& run_id, const std::string& host, const std
               false,
               "0.1.0",
               std::string(64, 'a'),
+              {},
               {}};
   run.plan.matrix = "m";
   run.plan.matrix_file = "matrix/m.yaml";

@@ -33,6 +33,7 @@ struct RunInfo {
   std::string reprobench_version;
   std::string program_sha256;      // SHA-256 of the program that ran it; empty: an older build, or a merged run
   std::vector<RunSource> sources;  // for a merged run; empty: this run itself was run
+  std::vector<std::string> changed_images;  // stacks whose image had other bytes at the end than its digest says
 };
 
 template <>
@@ -65,6 +66,8 @@ struct Description<RunInfo> {
     field.optional("program_sha256", info.program_sha256,
                    rule::hex(64).says("Of the program that ran it; absent: an older one, or a merged run."));
     field.optional("sources", info.sources, rule::not_empty_list.says("Of a merged run."));
+    field.optional("changed_images", info.changed_images,
+                   rule::not_empty_list.says("Stacks whose image had other bytes at the end than its digest says."));
   }
 };
 

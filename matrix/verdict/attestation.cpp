@@ -47,6 +47,9 @@ std::string why_not(const RunVerdict& verdict) {
     if (!options->empty()) return fmt::format("it is no verdict on the image: {}", fmt::join(*options, ", "));
   }
   if (verdict.word != "passed" && verdict.word != "failed") {
+  if (!verdict.info.changed_images.empty()) {
+    return fmt::format("files of {} were changed during the run", fmt::join(verdict.info.changed_images, " and "));
+  }
     return fmt::format("it ended as {}: {}", verdict.word, verdict.sentence);
   }
   if (!verdict.seal) return "its plan and journal are not sealed";

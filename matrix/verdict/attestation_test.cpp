@@ -98,6 +98,10 @@ TEST_CASE("a drill, a part of a matrix, other settings and an undecided run are 
   }
   verdict = verdict_on_images();
   verdict.seal.reset();
+  verdict.word = "failed";
+  verdict.info.changed_images = {"candidate"};
+  CHECK(why_not_attested(verdict) == "files of candidate were changed during the run");
+  verdict = verdict_on_images();
   CHECK_THAT(why_not_attested(verdict), Contains("not sealed"));
   verdict = verdict_on_images();
   verdict.info.ended_utc = "";

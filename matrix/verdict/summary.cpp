@@ -257,6 +257,11 @@ class Summary {
       return conclude("failed", ExitCode::failed, "NOT qualified",
                       fmt::format("the image is not what it says: {}", image->second.summary));
     }
+    if (!verdict_.info.changed_images.empty()) {
+      return conclude("undecided", ExitCode::undecided, "UNDECIDED",
+                      fmt::format("what ran is not known: files of {} were changed since they were inspected",
+                                  fmt::join(verdict_.info.changed_images, " and ")));
+    }
     if (no_fault_was_planted()) {
       return conclude("undecided", ExitCode::usage, "UNDECIDED", "the fault could not be planted anywhere",
                       first_with(verdict_, Outcome::errored));

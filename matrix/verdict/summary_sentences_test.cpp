@@ -244,6 +244,11 @@ TEST_CASE("a run of two images speaks of them by their digests", "[verdict]") {
   CHECK(told.sentence("passed", ExitCode::passed) ==
         "candidate sha256:0c qualified against reference sha256:0a on cpu: the one cell that ran passed");
   // Of the reference a failing inspection decides nothing; of either what could not be judged does.
+  told.run.info.changed_images = {"candidate", "reference"};
+  CHECK(told.sentence("undecided", ExitCode::undecided) ==
+        "candidate sha256:0c UNDECIDED against reference sha256:0a: what ran is not known: files of candidate and "
+        "reference were changed since they were inspected");
+  told.run.info.changed_images.clear();
   told.run.images["reference"].inspection = "refused";
   CHECK(told.sentence("passed", ExitCode::passed).starts_with("candidate sha256:0c qualified against"));
   told.run.images["reference"].inspection = "undecided";

@@ -71,6 +71,14 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
   if (options.run.selection.matrix.empty()) {
     options.run.selection.matrix = std::filesystem::proximate(project.root() / "matrix" / "image.yaml").string();
   }
+  // Builds and runs take their time, and a root lies where others write. A library that is patched keeps its build id.
+  options.run.changed_images = [&] {
+    std::vector<std::string> changed;
+    for (const InspectedImage* image : {&candidate, &reference}) {
+      if (images.is_changed(*image)) changed.push_back(image->named.role);
+    }
+    return changed;
+  };
   return run_matrix(options.run, context);
 }
 

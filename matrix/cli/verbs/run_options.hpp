@@ -1,6 +1,7 @@
 // The options of a run, for every verb that ends in one.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct RunOptions {
   ExecutionOptions execution;
   std::vector<std::string> workers;  // STACK=COMMAND
   std::map<std::string, RunImage> images;
+  std::function<std::vector<std::string>()>
+      changed_images;  // asked when nothing of them runs any more; none: no images
   std::string out;
   std::string join;  // an outer launcher whose processes are the ranks; empty: we start them
   double join_wait_s = 60;

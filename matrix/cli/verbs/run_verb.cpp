@@ -243,6 +243,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   if (!options.no_report) {
     if (!curves.problem().empty()) terminal.error(fmt::format("report: {}\n", curves.problem()));
     const ReportOutcome report = write_reports(project, run.folder());
+  if (options.changed_images) record.info.changed_images = options.changed_images();
     if (!report.problem.empty()) terminal.error(fmt::format("report: {}\n", report.problem));
     terminal.log(report.paths);
   }

@@ -4,6 +4,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/text/compared_words.hpp"
+#include "matrix/cli/verbs/run_options.hpp"
 #include "matrix/cli/verbs/run_verb_fixture.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/contract/version.hpp"
@@ -480,6 +481,26 @@ TEST_CASE("#41: report indexes what it judges of its store, and removes what a k
 
   written_file(place.store() / "index.db", "no index");
   CHECK(place.say(&declare_report, {"--rejudge"}).code == ExitCode::store);
+}
+
+// As `qualify` runs a matrix, if the candidate's files change meanwhile.
+std::function<ExitCode()> declare_run_of_changed(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  options->workers = {"new=" + kFake + " --do ok", "old=" + kFake + " --do ok"};
+  options->no_report = true;
+  options->changed_images = [] { return Texts{"candidate"}; };
+  app.add_option("matrix", options->selection.matrix);
+  return [options, &context] { return run_matrix(*options, context); };
+}
+
+TEST_CASE("a run in images that changed meanwhile is undecided, and stays so", "[cli][process]") {
+  const RunPlace place;
+  const Said said = place.say(&declare_run_of_changed, {place.matrix()});
+  CHECK(said.code == ExitCode::undecided);
+  CHECK_THAT(place.file("verdict.json").at("sentence").get<std::string>(),
+             Contains("what ran is not known: files of candidate were changed since they were inspected"));
+  CHECK(place.file("run.json").at("changed_images") == json({"candidate"}));
+  CHECK(judge(load_run(place.run_folder().string())).exit_code == ExitCode::undecided);
 }
 
 }  // namespace
