@@ -34,6 +34,13 @@ RunImage run_image(const InspectedImage& image) {
           document};
 }
 
+// Before two workers are built, which takes minutes.
+void require_matrix_of_images(const RunOptions& run, const Project& project) {
+  Plan plan = make_plan(project, run.selection).plan;
+  for (const auto& [stack, image] : run.images) plan.images.emplace(stack, image.planned);
+  require_pair_of_images(plan);
+}
+
 ExitCode qualify(QualifyOptions& options, Context& context) {
   const Terminal& terminal = context.terminal;
   const Project project(context.store);
@@ -63,13 +70,14 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
     for (const std::string& note : stacks.back().notes) terminal.log(fmt::format("  WARN {}\n", plain_line(note)));
     options.run.images.emplace(image->named.role, run_image(*image));
   }
+  if (options.run.selection.matrix.empty()) {
+    options.run.selection.matrix = std::filesystem::proximate(project.root() / "matrix" / "image.yaml").string();
+  }
+  require_matrix_of_images(options.run, project);
   for (const ImageStack& stack : stacks) {
     if (made_runnable(stack.spec, project, terminal, with_gpu)) continue;
     terminal.error(fmt::format("{} does not load what it declares, and nothing was run\n", stack.spec.name));
     return stack.spec.name == "candidate" ? ExitCode::failed : ExitCode::undecided;
-  }
-  if (options.run.selection.matrix.empty()) {
-    options.run.selection.matrix = std::filesystem::proximate(project.root() / "matrix" / "image.yaml").string();
   }
   // Builds and runs take their time, and a root lies where others write. A library that is patched keeps its build id.
   options.run.changed_images = [&] {

@@ -5,6 +5,7 @@
 #include "matrix/base/file_descriptor.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/image/image_fixture.hpp"
+#include "matrix/provision/environment_fixture.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -39,6 +40,20 @@ TEST_CASE("what is no image, or cannot be had, is said with its name", "[cli]") 
   CHECK_THROWS_WITH(qualify(project, "/nowhere", "/nowhere"), Contains("/nowhere") && Contains("no such file"));
   const TemporaryVariable path("PATH", "/nowhere");
   CHECK_THROWS_WITH(qualify(project, "podman:team/x", "/nowhere"), "podman:team/x: podman is not on PATH");
+}
+
+TEST_CASE("a matrix that is none of two images is refused before a worker is built", "[cli]") {
+  const SmallProject project;
+  const test::FakeEnvironment candidate;
+  const test::FakeEnvironment reference;
+  const TemporaryVariable no_compiler("CXX", "/no/compiler");
+  const auto asked = [&](const std::string& matrix) {
+    return said_by(
+        &declare_qualify, project.store(),
+        {"--candidate", candidate.root().string(), "--reference", reference.root().string(), "--matrix", matrix});
+  };
+  CHECK_THROWS_WITH(asked("/nowhere.yaml"), Contains("/nowhere.yaml") && Contains("cannot be read"));
+  CHECK_THROWS_WITH(asked(project.matrix()), Contains("two images are the stacks `candidate` and `reference` alone"));
 }
 
 TEST_CASE("two of them do not make stacks of one store at a time", "[cli]") {
