@@ -271,7 +271,7 @@ std::vector<std::string> changed_since_judged(const std::string& run_folder) {
   std::vector<std::string> changed;
   for (const auto& [stack, image] : load_own(folder / "plan.json", &plan_from_json).images) {
     const std::string inspection = changed_inspection(folder, stack, image);
-    if (!inspection.empty()) changed.push_back(inspection);
+    if (!inspection.empty()) changed.push_back(inspection + " is missing or changed");
   }
   for (const JournaledAttempt& entry : read_sealed_journal(folder, seal_of_run(folder)).attempts) {
     if (!entry.files) continue;
