@@ -139,7 +139,8 @@ fi
 
 # A component that nobody suspects: a hybrid of the stack and itself, in which three libraries are not the release's. Two have other
 # build ids alone; the third, which nothing on a CPU calls, takes the vector instructions away. Exchanged by hand, and found by a bisect.
-run stack swap "$stack" --with cupti="$stack" --name planted >/dev/null
+run stack swap "$stack" --with cupti="$stack" --name planted >"$work/same.txt"
+grep -q 'WARN cupti is the same in both: nothing was exchanged' "$work/same.txt" || fail "an exchange of nothing is not named: $(cat "$work/same.txt")"
 of_planted=$(dirname "$(newest "$REPROBENCH_STACKS" -maxdepth 2 -path '*/planted-*/stack.json')")/site
 nm -D --undefined-only "$of_planted/torch/lib/libtorch_cpu.so" | sed -n 's/.* \(cupti[A-Za-z0-9_]*\).*/void \1() {}/p' >"$work/cupti.c"
 echo '#include <stdlib.h>
@@ -165,6 +166,7 @@ for library in libraries:
 PYTHON
 run stack swap "$stack" --with openmp=planted --with cudart=planted --name exchanged >"$work/swap.txt" ||
   { cat "$work/swap.txt" >&2; fail "OpenMP and the CUDA runtime are not exchanged"; }
+! grep -q 'is the same in both' "$work/swap.txt" || fail "two planted libraries are called the same: $(cat "$work/swap.txt")"
 build_id() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
 for library in "$openmp" "$cudart"; do
   grep -q "$(basename "$library") .* mapped: $(build_id "$library")$" "$work/swap.txt" || fail "it is not proven that $library is loaded: $(cat "$work/swap.txt")"

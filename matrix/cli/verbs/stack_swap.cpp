@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -50,6 +51,24 @@ std::string exchanged_text(const InstalledStack& hybrid, const InstalledLibrarie
   return table.text();
 }
 
+// A line for every component of which both stacks have the same bytes: no result is explained by exchanging it.
+std::string unchanged_text(const Project& project, const InstalledStack& hybrid, const InstalledLibraries& installed) {
+  const std::filesystem::path base = project.stacks_home() / hybrid.spec.base;
+  if (!has_manifest(base)) return "";  // a hybrid outlives the stacks that it is of
+  std::map<std::string, std::string> hashes;
+  for (const UnpackedFile& file : read_manifest(base).files) hashes["site/" + file.path] = file.sha256;
+  const SiteParts parts = site_parts(hybrid.folder / "site");
+  std::string text;
+  for (const auto& [component, folder] : hybrid.spec.parts) {
+    const bool is_same = std::ranges::all_of(parts.at(component).libraries(), [&](const std::string& path) {
+      const auto lies = std::ranges::find(installed.libraries, "site/" + path, &InstalledLibrary::path);
+      return lies != installed.libraries.end() && hashes["site/" + path] == lies->sha256;
+    });
+    if (is_same) text += fmt::format("  WARN {} is the same in both: nothing was exchanged\n", component);
+  }
+  return text;
+}
+
 }  // namespace
 
 ExitCode swap_components(const SwapOptions& options, const Context& context) {
@@ -75,7 +94,8 @@ ExitCode swap_components(const SwapOptions& options, const Context& context) {
   const LibraryCheck check = store.check(stack);
   context.terminal.out(fmt::format("{}: {}, {}\n{}", spec.name, spec.summary,
                                    duration_text(std::chrono::steady_clock::now() - start),
-                                   exchanged_text(stack, check.installed, capability.fingerprint)));
+                                   exchanged_text(stack, check.installed, capability.fingerprint)) +
+                       unchanged_text(project, stack, check.installed));
   std::vector<StackFinding> findings = store.verify(stack);
   for (const std::string& wrong : wrong_libraries(check.installed, capability.fingerprint)) findings.push_back({wrong});
   context.terminal.out(findings_text(spec, findings));
