@@ -54,7 +54,8 @@ struct Plan {
       declared;  // stack -> component -> version, of the stacks named
   // By stack; in a merged run by its name_on_host(). Only installed stacks are in it. Empty: a plan of an older build.
   std::map<std::string, InstalledLibraries> installed;
-  std::map<std::string, PlanImage> images;  // by stack; only in a run of `qualify`
+  std::map<std::string, PlanImage> images;    // by stack; only in a run of `qualify`
+  std::map<std::string, std::string> suites;  // name -> SHA-256 of what it asks; only in a run of `qualify`
   std::vector<PlannedCell> cells;
   std::int64_t excluded = 0;  // points of the axes that `exclude` took away
 };
@@ -128,6 +129,7 @@ struct Description<Plan> {
     field.optional("excluded", plan.excluded, rule::at_least(1).says("Points of the axes that `exclude` took away."));
     field.optional("installed", plan.installed, "Of the stacks that are installed what their workers have to load.");
     field.optional("images", plan.images, "Of the stacks that are images which those are.");
+    field.optional("suites", plan.suites, "Of a comparison of two images: SHA-256 of each suite's file and calls.");
     field.as(
         "totals", [&] { return totals_of(plan); }, [](const PlanTotals&) {});
   }

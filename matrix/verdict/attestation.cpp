@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kUtcFormat = "%Y-%m-%dT%H:%M:%SZ";
 constexpr std::string_view kMatrix = "matrix ";  // before its name
+constexpr std::string_view kSuite = "suite ";
 constexpr std::time_t kSecondsOfDay = 24 * 60 * 60;
 
 std::string utc_text(std::time_t moment) {
@@ -46,10 +47,10 @@ std::string why_not(const RunVerdict& verdict) {
   for (const auto* options : {&verdict.request.selected_by, &verdict.request.changed_by}) {
     if (!options->empty()) return fmt::format("it is no verdict on the image: {}", fmt::join(*options, ", "));
   }
-  if (verdict.word != "passed" && verdict.word != "failed") {
   if (!verdict.info.changed_images.empty()) {
     return fmt::format("files of {} were changed during the run", fmt::join(verdict.info.changed_images, " and "));
   }
+  if (verdict.word != "passed" && verdict.word != "failed") {
     return fmt::format("it ended as {}: {}", verdict.word, verdict.sentence);
   }
   if (!verdict.seal) return "its plan and journal are not sealed";
@@ -67,6 +68,9 @@ std::vector<AttestedResource> configuration_of(const RunVerdict& verdict) {
   const PlanImage& reference = verdict.images.at("reference");
   std::vector<AttestedResource> configuration = {{"matrix " + verdict.matrix, digest_map(verdict.info.matrix_digest)},
                                                  {"reference " + reference.name, digest_map(reference.digest)}};
+  for (const auto& [name, digest] : verdict.suites) {
+    configuration.push_back({std::string(kSuite) + name, digest_map(digest)});
+  }
   if (!verdict.info.program_sha256.empty()) {
     configuration.push_back({"reprobench " + verdict.info.reprobench_version, digest_map(verdict.info.program_sha256)});
   }
@@ -87,6 +91,21 @@ bool was_run(const AttestedResult& result, const std::string& matrix_sha256) {
   return std::any_of(result.configuration.begin(), result.configuration.end(), [&](const AttestedResource& resource) {
     return resource.name.starts_with(kMatrix) && resource.digest == digest_map(matrix_sha256);
   });
+}
+
+// A matrix names its suites; what they ask stands in their own files.
+void object_to_suites(const AttestedResult& result, const std::map<std::string, std::string>& known,
+                      std::vector<std::string>& objections) {
+  bool names_one = false;
+  for (const AttestedResource& used : result.configuration) {
+    if (!used.name.starts_with(kSuite)) continue;
+    names_one = true;
+    const std::string name = used.name.substr(kSuite.size());
+    const auto here = known.find(name);
+    if (here != known.end() && used.digest == digest_map(here->second)) continue;
+    objections.push_back(fmt::format("its suite {} is another one than this checkout has", name));
+  }
+  if (!names_one) objections.emplace_back("it names no suite, so what the matrix asked is not known");
 }
 
 std::vector<std::string> devices_that_passed(const std::vector<CellVerdict>& cells) {
@@ -154,6 +173,8 @@ std::vector<std::string> objections_to(const Attestation& attestation, const Pro
   if (result.passed_tests.empty()) objections.push_back("no cell passed");
   if (!promotion.matrix_sha256.empty() && !was_run(result, promotion.matrix_sha256)) {
     objections.push_back(fmt::format("it is of another matrix than sha256:{}", promotion.matrix_sha256));
+  } else if (!promotion.matrix_sha256.empty()) {
+    object_to_suites(result, promotion.suites, objections);
   }
   const std::time_t now = moment_of(promotion.now_utc).value();
   const std::time_t ended = moment_of(result.run.ended_utc).value();

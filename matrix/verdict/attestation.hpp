@@ -6,6 +6,7 @@
 // run's files.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -42,7 +43,7 @@ struct AttestedRun {
 
 struct AttestedResult {
   std::string result;                           // kTestResults
-  std::vector<AttestedResource> configuration;  // matrix, reference image, program
+  std::vector<AttestedResource> configuration;  // matrix, reference image, suites, program
   std::vector<std::string> passed_tests;        // slugs of cells
   std::vector<std::string> warned_tests;        // cells that ran and neither passed nor failed
   std::vector<std::string> failed_tests;
@@ -70,9 +71,10 @@ std::variant<Attestation, NotAttested> attestation_of(const RunVerdict& verdict,
 
 // The question that `verify` asks of an attestation.
 struct Promotion {
-  std::string image_digest;   // "sha256:3f9c..."
-  std::string now_utc;        // "2026-11-27T20:00:00Z"
-  std::string matrix_sha256;  // of the matrix that must have been run; empty: any
+  std::string image_digest;                        // "sha256:3f9c..."
+  std::string now_utc;                             // "2026-11-27T20:00:00Z"
+  std::string matrix_sha256;                       // of the matrix that must have been run; empty: any
+  std::map<std::string, std::string> suites = {};  // as in Plan, of the checkout whose matrix that is
 };
 
 // All reasons why the attestation does not allow the image to be promoted; empty if it does.

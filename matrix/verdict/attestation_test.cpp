@@ -38,6 +38,7 @@ TEST_CASE("a run of two images is a test result of the candidate, by its digest"
   }
   CHECK(configuration == Texts{"matrix image {\"sha256\":\"" + std::string(64, '1') + "\"}",
                                "reference /srv/old {\"root-sha256\":\"" + std::string(64, '4') + "\"}",
+                               "suite smoke {\"sha256\":\"" + std::string(64, '9') + "\"}",
                                "reprobench 0.3.0 {\"sha256\":\"" + std::string(64, '2') + "\"}"});
   const nlohmann::json& run = result.at("reprobench");
   CHECK(run.at("devices") == nlohmann::json({"cpu"}));
@@ -97,11 +98,11 @@ TEST_CASE("a drill, a part of a matrix, other settings and an undecided run are 
     CHECK_THAT(why_not_attested(verdict), Contains("a run of stacks and of no image"));
   }
   verdict = verdict_on_images();
-  verdict.seal.reset();
   verdict.word = "failed";
   verdict.info.changed_images = {"candidate"};
   CHECK(why_not_attested(verdict) == "files of candidate were changed during the run");
   verdict = verdict_on_images();
+  verdict.seal.reset();
   CHECK_THAT(why_not_attested(verdict), Contains("not sealed"));
   verdict = verdict_on_images();
   verdict.info.ended_utc = "";
@@ -140,9 +141,22 @@ TEST_CASE("it counts from the end of its run and no longer than its days", "[att
 
 TEST_CASE("another matrix than the one that is asked for is refused, and so is a digest of something else",
           "[attestation]") {
-  CHECK(objections_to(attested(), {kImage, kNow, std::string(64, '1')}).empty());
+  const std::map<std::string, std::string> suites = {{"memory", std::string(64, '8')}, {"smoke", std::string(64, '9')}};
+  CHECK(objections_to(attested(), {kImage, kNow, std::string(64, '1'), suites}).empty());
   const Texts refused = {"it is of another matrix than sha256:" + std::string(64, '2')};
-  CHECK(objections_to(attested(), {kImage, kNow, std::string(64, '2')}) == refused);  // the program's
+  CHECK(objections_to(attested(), {kImage, kNow, std::string(64, '2'), suites}) == refused);  // the program's
+}
+
+TEST_CASE("the matrix that is asked for, with suites that ask something else, is another one", "[attestation]") {
+  const std::string matrix(64, '1');
+  const Texts refused = {"its suite smoke is another one than this checkout has"};
+  CHECK(objections_to(attested(), {kImage, kNow, matrix, {{"smoke", std::string(64, '8')}}}) == refused);
+  CHECK(objections_to(attested(), {kImage, kNow, matrix, {{"memory", std::string(64, '9')}}}) == refused);
+  CHECK(objections_to(attested(), {kImage, kNow, ""}).empty());  // any matrix
+  RunVerdict without = verdict_on_images();
+  without.suites.clear();
+  CHECK(objections_to(attested(without), {kImage, kNow, matrix}) ==
+        Texts{"it names no suite, so what the matrix asked is not known"});
 }
 
 TEST_CASE("nobody makes it hold for longer than a year", "[attestation]") {

@@ -24,6 +24,7 @@ inline RunVerdict verdict_on_images(const std::string& candidate = "sha256:" + s
   verdict.info.reprobench_version = "0.3.0";
   verdict.info.program_sha256 = std::string(64, '2');
   verdict.matrix = "image";
+  verdict.suites = {{"smoke", std::string(64, '9')}};
   verdict.images = {
       {"candidate", {"team/new.tar", candidate, "clean", "nothing found", std::string(64, '3')}},
       {"reference", {"/srv/old", "root-sha256:" + std::string(64, '4'), "warned", "", std::string(64, '5')}}};

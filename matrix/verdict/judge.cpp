@@ -276,6 +276,7 @@ RunVerdict judge(const RunRecord& run) {
   verdict.matrix_file = run.plan.matrix_file;
   verdict.excluded = run.plan.excluded;
   verdict.images = run.plan.images;
+  verdict.suites = run.plan.suites;
   Judge judge_of_cells(run);
   for (const PlannedCell& planned : run.plan.cells) verdict.cells.push_back(judge_of_cells.judge_cell(planned));
   for (CellVerdict& cell : verdict.cells) cell.next = next_step(cell, run.info.run_id);

@@ -148,9 +148,10 @@ struct RunVerdict {
   RunInfo info;
   std::string matrix;
   std::string matrix_file;
-  std::int64_t excluded = 0;                // of the plan
-  std::map<std::string, PlanImage> images;  // of the plan
-  PlanRequest request;                      // a run of less than the matrix gives no verdict on the matrix
+  std::int64_t excluded = 0;                  // of the plan
+  std::map<std::string, PlanImage> images;    // of the plan
+  std::map<std::string, std::string> suites;  // of the plan
+  PlanRequest request;                        // a run of less than the matrix gives no verdict on the matrix
   std::vector<std::string>
       planted;       // "weight_ulp at step 20, fc1.weight[5] in 2 cells"; of a drill, which never qualifies
   std::string word;  // kVerdictWords
@@ -335,6 +336,7 @@ struct Description<RunVerdict> {
     field("matrix_file", verdict.matrix_file);
     field.optional("excluded", verdict.excluded, rule::at_least(1).says("Cells that the matrix excludes."));
     field.optional("images", verdict.images, "Of a comparison of two images: which they are, by stack.");
+    field.optional("suites", verdict.suites, "Of a comparison of two images: SHA-256 of each suite's file and calls.");
     field("word", verdict.word, rule::one_of(kVerdictWords));
     field("exit_code", verdict.exit_code);
     field("sentence", verdict.sentence);

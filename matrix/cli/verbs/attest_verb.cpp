@@ -9,6 +9,7 @@
 #include "matrix/base/sha256.hpp"
 #include "matrix/cli/image_stacks.hpp"
 #include "matrix/cli/stored_runs.hpp"
+#include "matrix/cli/suite_digests.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -23,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kLargestAttestationBytes = 16 << 20;
+constexpr std::int64_t kLargestMatrixBytes = 16 << 20;
 
 struct AttestOptions {
   std::string run;
@@ -86,25 +88,38 @@ std::string other_run(const Attestation& attestation, const fs::path& folder) {
   return of_run == attestation ? "" : fmt::format("{} does not say that", folder.string());
 }
 
+std::string digest_of_matrix(const std::string& path) {
+  const auto read = read_plain_file(path, kLargestMatrixBytes);
+  if (const auto* problem = std::get_if<FileProblem>(&read)) throw UsageError(path + ": " + problem->text);
+  return sha256_of_text(std::get<std::string>(read));
+}
+
 ExitCode verify(const VerifyOptions& options, const Context& context) {
   const Project project(context.store);
   const std::string now = options.at.empty() ? utc_now("%Y-%m-%dT%H:%M:%SZ") : options.at;
   if (!is_utc_moment(now)) throw UsageError(fmt::format("--at {}: expected such as 2026-11-27T20:00:00Z", now));
   const Attestation attestation = read_attestation(options.attestation);
   const std::string digest = ImageStacks(project).inspect({"image", options.image, options.tag}, {}).digest;
-  const std::string matrix = options.matrix.empty() ? "" : sha256_of_file(options.matrix);
-  std::vector<std::string> objections = objections_to(attestation, {digest, now, matrix});
+  Promotion promotion{digest, now, "", {}};
+  if (!options.matrix.empty()) {
+    promotion.matrix_sha256 = digest_of_matrix(options.matrix);
+    promotion.suites = suite_digests(project.suites());
+  }
+  std::vector<std::string> objections = objections_to(attestation, promotion);
   if (!options.run.empty()) {
     if (std::string other = other_run(attestation, find_judged_run(project.store(), options.run)); !other.empty()) {
       objections.push_back(std::move(other));
     }
   }
-  for (const std::string& objection : objections) context.terminal.error(fmt::format("refused: {}\n", objection));
+  for (const std::string& objection : objections) {
+    context.terminal.error(fmt::format("refused: {}\n", plain_line(objection)));
+  }
   if (!objections.empty()) return ExitCode::failed;
   context.terminal.out(fmt::format("{} until {}: {}\n", attestation.predicate.result,
-                                   attestation.predicate.run.expires_utc, attestation.predicate.run.sentence));
+                                   attestation.predicate.run.expires_utc,
+                                   plain_line(attestation.predicate.run.sentence)));
   for (const AttestedResource& used : attestation.predicate.configuration) {
-    context.terminal.out(fmt::format("  {} {}\n", plain_line(used.name), digest_text(used)));
+    context.terminal.out(fmt::format("  {} {}\n", plain_line(used.name), plain_line(digest_text(used))));
   }
   return ExitCode::passed;
 }

@@ -1,4 +1,5 @@
 #include "ci/catch.hpp"
+#include "matrix/cli/suite_digests.hpp"
 #include "matrix/cli/verbs/run_verb_fixture.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/image/image_fixture.hpp"
@@ -46,7 +47,8 @@ TEST_CASE("the image that was qualified may be promoted while the attestation ho
         "PASSED until 2026-12-27T20:00:00Z: candidate qualified against reference on cpu: both cells that ran passed\n"
         "  matrix image sha256:" +
             std::string(64, '1') + "\n  reference /srv/old root-sha256:" + std::string(64, '4') +
-            "\n  reprobench 0.3.0 sha256:" + std::string(64, '2') + "\n");
+            "\n  suite smoke sha256:" + std::string(64, '9') + "\n  reprobench 0.3.0 sha256:" + std::string(64, '2') +
+            "\n");
   const Said late = promotion.verify("2027-01-01T00:00:00Z");
   CHECK(late.code == ExitCode::failed);
   CHECK(late.err == "refused: it expired at 2026-12-27T20:00:00Z\n");
@@ -59,6 +61,37 @@ TEST_CASE("the matrix that was run may be asked for by its file", "[cli]") {
   const Said said = promotion.verify(kNow, {"--matrix", matrix});
   CHECK(said.code == ExitCode::failed);
   CHECK(said.err == "refused: it is of another matrix than sha256:" + sha256_of_text("another\n") + "\n");
+}
+
+TEST_CASE("a matrix asks what its suites ask, here and where it was run", "[cli]") {
+  Promoted promotion;
+  const std::string matrix = written_file(promotion.project / "matrix.yaml", "this one\n");
+  const Project project(promotion.project.store());
+  RunVerdict verdict =
+      test::verdict_on_images(read_image(promotion.image, promotion.project / "other", is_evidence).digest);
+  verdict.info.matrix_digest = sha256_of_text("this one\n");
+  verdict.suites = suite_digests(project.suites());
+  const std::string first = verdict.suites.begin()->first;
+  promotion.write(test::attested(verdict));
+  CHECK(promotion.verify(kNow, {"--matrix", matrix}).code == ExitCode::passed);
+  verdict.suites.begin()->second = sha256_of_text("steps: 1\n");  // another checkout's
+  promotion.write(test::attested(verdict));
+  const Said said = promotion.verify(kNow, {"--matrix", matrix});
+  CHECK(said.code == ExitCode::failed);
+  CHECK(said.err == "refused: its suite " + first + " is another one than this checkout has\n");
+  CHECK_THROWS_WITH(promotion.verify(kNow, {"--matrix", "/nowhere"}), "/nowhere: missing");
+}
+
+TEST_CASE("what an attestation says stands in one line each, whatever it holds", "[cli]") {
+  Promoted promotion;
+  Attestation said = test::attested(
+      test::verdict_on_images(read_image(promotion.image, promotion.project / "other", is_evidence).digest));
+  said.predicate.run.sentence = "fine\nPASSED until 2099";
+  promotion.write(said);
+  CHECK_THAT(promotion.verify(kNow).out, !Contains("\nPASSED"));
+  said.predicate.result = "FAILED";
+  promotion.write(said);
+  CHECK_THAT(promotion.verify(kNow).err, !Contains("\nPASSED"));
 }
 
 TEST_CASE("an image of other content is refused by both digests", "[cli]") {

@@ -15,6 +15,7 @@
 #include "matrix/cli/image_stacks.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/run_diagnoses.hpp"
+#include "matrix/cli/suite_digests.hpp"
 #include "matrix/cli/text/learning_curves.hpp"
 #include "matrix/cli/text/plan_text.hpp"
 #include "matrix/cli/text/progress.hpp"
@@ -68,6 +69,19 @@ std::vector<std::string> report_open(EarlyJudge& judge, const std::vector<const 
   return ids;
 }
 
+std::set<std::string> asked_suites(const Plan& plan) {
+  std::set<std::string> suites;
+  for (const PlannedCell& planned : plan.cells) suites.insert(planned.cell.request.suite);
+  return suites;
+}
+
+std::map<std::string, std::string> digests_of_asked_suites(const Plan& plan, const Project& project) {
+  const std::set<std::string> asked = asked_suites(plan);
+  std::map<std::string, std::string> digests = suite_digests(project.suites());
+  std::erase_if(digests, [&](const auto& suite) { return !asked.contains(suite.first); });
+  return digests;
+}
+
 void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& selected,
                  const std::map<std::string, RunImage>& images) {
   run.keep_input("matrix.yaml", selected.matrix_text);
@@ -75,8 +89,7 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
   for (const auto& [name, spec] : project.stacks()) {
     if (selected.plan.declared.count(name) > 0) run.keep_input("stack-" + name + ".yaml", spec.text);
   }
-  std::set<std::string> suites;
-  for (const PlannedCell& planned : selected.plan.cells) suites.insert(planned.cell.request.suite);
+  const std::set<std::string> suites = asked_suites(selected.plan);
   for (const auto& [name, suite] : project.suites()) {
     if (suites.contains(name)) run.keep_input("suite-" + name + ".yaml", read_file(suite.mark.file));
   }
@@ -153,7 +166,10 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
     keep_untrusted_apart(selected.plan, policy, workers, project);
   }
   for (const auto& [stack, image] : options.images) selected.plan.images.emplace(stack, image.planned);
-  if (!options.images.empty()) require_pair_of_images(selected.plan);
+  if (!options.images.empty()) {
+    require_pair_of_images(selected.plan);
+    selected.plan.suites = digests_of_asked_suites(selected.plan, project);
+  }
   selected.plan.installed = installed_libraries(stacks_to_run(selected.plan), project);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
   if (meeting != nullptr) {
@@ -227,6 +243,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   if (!record.info.interrupted && meeting == nullptr) {
     diagnose_run(project, workers, diagnose_for_s, terminal, run, record);
   }
+  if (options.changed_images) record.info.changed_images = options.changed_images();
   record.info.duration_ns = (clock.now() - started).count();
   record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.seal = run.finish(record.info);
@@ -243,7 +260,6 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   if (!options.no_report) {
     if (!curves.problem().empty()) terminal.error(fmt::format("report: {}\n", curves.problem()));
     const ReportOutcome report = write_reports(project, run.folder());
-  if (options.changed_images) record.info.changed_images = options.changed_images();
     if (!report.problem.empty()) terminal.error(fmt::format("report: {}\n", report.problem));
     terminal.log(report.paths);
   }
