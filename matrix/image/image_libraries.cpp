@@ -101,7 +101,9 @@ bool is_library_name(std::string_view name) {
   return is_library && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos);
 }
 
-bool ImageFiles::exists(const std::string& path) const { return tree_.find(path) != nullptr; }
+bool ImageFiles::exists(const std::string& path) const {
+  return !hidden_.contains(path) && tree_.find(path) != nullptr;
+}
 
 std::optional<ElfLibrary> ImageFiles::read(const std::string& path) const {
   const ImageEntry* entry = tree_.find(path);

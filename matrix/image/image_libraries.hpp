@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,10 +22,12 @@ class ImageFiles : public LibraryFiles {
   std::string text(const std::string& path) const override;
   std::vector<std::string> names_in(const std::string& folder) const override;
   bool is_same_content(const std::string& a, const std::string& b) const override;
-  std::string real_path(const std::string& path) const;  // links followed; `path` itself if it leads nowhere
+  void hide(const std::string& path) { hidden_.insert(path); }  // from exists()
+  std::string real_path(const std::string& path) const;         // links followed; `path` itself if it leads nowhere
 
  private:
   const ImageTree& tree_;
+  std::set<std::string> hidden_;
 };
 
 // Paths of `found`, the answer to `first`, to which /etc/ld.so.conf alone leads. The loader does not read it:

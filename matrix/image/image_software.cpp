@@ -94,6 +94,20 @@ class SoftwareFinder {
     return folders;
   }
 
+  // As the loader finds them, which passes by what ldconfig has not seen.
+  LibrarySearch look_for(const std::vector<std::string>& first, const LoaderFolders& folders) {
+    for (;;) {
+      LibrarySearch search = search_libraries(first, folders, files_);
+      const std::vector<std::string> unseen = libraries_not_in_cache(first, folders, search.found, files_);
+      if (unseen.empty()) return search;
+      for (const std::string& path : unseen) {
+        files_.hide(path);
+        add(FindingSeverity::warn, "not-in-cache", path,
+            "ld.so.conf names its folder and ld.so.cache does not have it, so the loader passes it by: run ldconfig");
+      }
+    }
+  }
+
   void find_taken_libraries() {
     if (software_.torches.empty()) return;
     std::vector<std::string> first;
@@ -103,7 +117,7 @@ class SoftwareFinder {
       if (files_.exists(path)) first.push_back(path);
     }
     const LoaderFolders folders = loader_folders();
-    LibrarySearch search = search_libraries(first, folders, files_);
+    LibrarySearch search = look_for(first, folders);
     // cuDNN opens the libraries of its parts by name when they are used.
     for (const FoundLibrary& library : search.found) {
       if (!library.name.starts_with("libcudnn.so")) continue;
@@ -114,12 +128,8 @@ class SoftwareFinder {
       }
       check_parts_of_cudnn(folder, library.name.substr(library.name.rfind('.')), folders);
     }
-    search = search_libraries(first, folders, files_);
+    search = look_for(first, folders);
     for (const FoundLibrary& library : search.found) take(library);
-    for (const std::string& path : libraries_not_in_cache(first, folders, search.found, files_)) {
-      add(FindingSeverity::fail, "not-in-cache", path,
-          "ld.so.conf names its folder and ld.so.cache does not have it, so the loader does not find it: run ldconfig");
-    }
     for (const SecondCopy& copy : search.by_processor) {
       add(FindingSeverity::warn, "by-processor", copy.other,
           fmt::format("processors of this kind load this {}, others {}", copy.name,

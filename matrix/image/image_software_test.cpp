@@ -93,8 +93,16 @@ TEST_CASE("a library in a folder of ld.so.conf that ldconfig has not seen is non
   fs::rename(root.nvidia() / "cudnn/lib/libcudnn.so.9", root.root() / "usr/local/lib/libcudnn.so.9");
   fs::remove_all(root.nvidia() / "cudnn");
   write_file(root.root() / "etc/ld.so.conf", "/usr/local/lib\n");
-  const std::string unseen = "fail not-in-cache /usr/local/lib/libcudnn.so.9";
+  const std::string unseen = "warn not-in-cache /usr/local/lib/libcudnn.so.9";
   CHECK_THAT(codes(root.inspect()), Catch::VectorContains(unseen));
+  CHECK_THAT(codes(root.inspect()),
+             Catch::VectorContains(std::string("fail missing-library ") + kSite + "torch/lib/libtorch_cuda.so"));
+  // Another one is taken, if there is one where the loader looks by itself.
+  link_library(root.root() / "usr/lib/libcudnn.so.9", {"libcudnn.so.9", {}, "", false, "0x00aa"});
+  const Inspection other = root.inspect();
+  CHECK_THAT(codes(other), Catch::VectorContains(std::string("warn second-copy /usr/local/lib/libcudnn.so.9")));
+  CHECK(other.word == InspectionWord::warned);
+  fs::remove(root.root() / "usr/lib/libcudnn.so.9");
   // Names end in a 0 there, so a longer one is another.
   write_file(root.root() / "etc/ld.so.cache",
              std::string("glibc-ld.so.cache1.1\0/usr/local/lib/libcudnn.so.9.1\0", 52));
