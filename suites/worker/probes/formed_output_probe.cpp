@@ -181,13 +181,20 @@ class OrderOfFormed {
     }
   }
 
-  // All, or as many as have so many elements, spread evenly.
-  static std::vector<std::int64_t> units_to_check(const FormedOutput& formed, std::int64_t elements) {
+  // All, or as many as have so many elements, and enough that a few rounds will do. Each is drawn from its own part of
+  // them: at even steps it could be the first query of every head of an attention.
+  std::vector<std::int64_t> units_to_check(const FormedOutput& formed, std::int64_t elements) const {
+    constexpr std::int64_t kSpread = 7919;
     const std::int64_t all = formed.units();
-    const std::int64_t count =
-        std::min(all, std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, formed.terms())));
+    const std::int64_t enough = limits_.inputs / static_cast<std::int64_t>(kRounds) + 1;
+    const std::int64_t count = std::min(all, std::max(enough, elements / std::max<std::int64_t>(1, formed.terms())));
     std::vector<std::int64_t> units;
-    for (std::int64_t i = 0; i < count; ++i) units.push_back(i * all / count);
+    // The last ones first: in a causal attention these see most keys, so that a wrong form shows at once.
+    for (std::int64_t i = count - 1; i >= 0; --i) {
+      const std::int64_t first = i * all / count;
+      const std::int64_t end = (i + 1) * all / count;
+      units.push_back(end - 1 - (count - 1 - i) * kSpread % (end - first));
+    }
     return units;
   }
 
