@@ -16,7 +16,7 @@ namespace reprobench {
 class FormedOutput {
  public:
   // The elements of the call's tensors, row-major, by their places in the call. Behind them stands the gradient that
-  // the backward pass is given, and then what given_outputs() names.
+  // the backward pass is given, then what given_outputs() names, and what add_hidden() adds.
   using Tensors = std::vector<std::vector<float>>;
   struct Value {
     std::int64_t element = 0;  // of the output, row-major
@@ -46,6 +46,10 @@ class FormedOutput {
 
   // Outputs of the same call that a gradient takes as the call made them: "output.1". They are in the chain of bases.
   virtual std::vector<std::string> given_outputs() const { return {}; }
+
+  // Adds what the call computes on its way and no output shows, as the form's basis makes it. Forms that have the same
+  // basis share it.
+  virtual void add_hidden(std::size_t /*form*/, Tensors& /*tensors*/) const {}
 
   // The elements that belong to one unit.
   virtual void compute(std::size_t form, const Tensors& tensors, std::int64_t unit, std::vector<Value>& made) const = 0;

@@ -84,7 +84,6 @@ void add_rows(const AttentionHead& head, std::span<const float> factors, std::sp
 template <typename OfQuery>
 void add_queries(const AttentionGradients& of, std::size_t key, std::span<const float> tensor,
                  const AttentionGradientForm& form, float scale, std::span<float> gradient, OfQuery&& of_query) {
-  std::ranges::fill(gradient, 0.0F);
   const std::size_t of_keys = key / kKeysOfBlock * kKeysOfBlock;
   const ChainForm chain =
       form.products.chain(form.scores.fused, key - of_keys, std::min(kKeysOfBlock, of.head.keys - of_keys));
@@ -97,6 +96,49 @@ void add_queries(const AttentionGradients& of, std::size_t key, std::span<const 
     add_rows(of.head, factors, tensor, first, form, chain, scale, gradient);
   }
 }
+
+// Rows that come in blocks, of which the last may be shorter.
+struct Blocks {
+  std::size_t rows = 0;
+  std::size_t size = 0;
+};
+
+bool have_edges(const Blocks& blocks) {
+  const auto has_edge = [](std::size_t rows) { return rows % 6 % 4 != 0; };
+  return has_edge(std::min(blocks.rows, blocks.size)) || has_edge(blocks.rows % blocks.size);
+}
+
+Blocks query_blocks(const AttentionHead& head) { return {head.queries, queries_of_block(head.queries)}; }
+
+std::vector<TiledForm> tiled_forms(std::size_t terms, const Blocks& rows) {
+  std::vector<TiledForm> forms;
+  for (const std::size_t piece : pieces_of(terms)) {
+    forms.push_back({piece, false});
+    if (have_edges(rows)) forms.push_back({piece, true});
+  }
+  return forms;
+}
+
+bool is_power_of_two(float x) {
+  int exponent = 0;
+  return std::frexp(x, &exponent) == 0.5F;
+}
+
+std::vector<ScoreForm> score_forms(const AttentionHead& head) {
+  std::vector<ScoreForm> forms;
+  for (const TiledForm& products : tiled_forms(head.width, query_blocks(head))) {
+    for (const bool fused : {true, false}) {
+      forms.push_back({products, fused, false});
+      if (!is_power_of_two(head.scale)) forms.push_back({products, fused, true});
+    }
+  }
+  return forms;
+}
+
+// Whether nothing is left over behind whole vectors.
+bool is_whole(std::size_t terms, const LaneForm& lanes) { return terms % static_cast<std::size_t>(lanes.lanes) == 0; }
+
+}  // namespace
 
 // One chain, or two to four pieces, equal or rounded up to what a register or a line of the cache holds.
 std::vector<std::size_t> pieces_of(std::size_t terms) {
@@ -111,26 +153,6 @@ std::vector<std::size_t> pieces_of(std::size_t terms) {
   }
   return pieces;
 }
-
-std::vector<TiledForm> tiled_forms(std::size_t terms) {
-  std::vector<TiledForm> forms;
-  for (const std::size_t piece : pieces_of(terms)) {
-    for (const bool edges_in_strands : {false, true}) forms.push_back({piece, edges_in_strands});
-  }
-  return forms;
-}
-
-std::vector<ScoreForm> score_forms(const AttentionHead& head) {
-  std::vector<ScoreForm> forms;
-  for (const TiledForm& products : tiled_forms(head.width)) {
-    for (const bool fused : {true, false}) {
-      for (const bool is_key_scaled : {false, true}) forms.push_back({products, fused, is_key_scaled});
-    }
-  }
-  return forms;
-}
-
-}  // namespace
 
 std::size_t queries_of_block(std::size_t queries) {
   if (queries >= 768) return 256;
@@ -185,15 +207,21 @@ void query_gradient(const AttentionGradients& of, std::size_t query, const Atten
   }
 }
 
-void key_gradient(const AttentionGradients& of, std::size_t key, const AttentionGradientForm& form,
+void key_gradient(std::span<const AttentionGradients> group, std::size_t key, const AttentionGradientForm& form,
                   std::span<float> dk) {
-  add_queries(of, key, of.head.q, form, of.head.scale, dk,
-              [&](std::size_t query) { return score_gradient(of, query, key, dy_times_y(of, query, form), form); });
+  std::ranges::fill(dk, 0.0F);
+  for (const AttentionGradients& of : group) {
+    add_queries(of, key, of.head.q, form, of.head.scale, dk,
+                [&](std::size_t query) { return score_gradient(of, query, key, dy_times_y(of, query, form), form); });
+  }
 }
 
-void value_gradient(const AttentionGradients& of, std::size_t key, const AttentionGradientForm& form,
+void value_gradient(std::span<const AttentionGradients> group, std::size_t key, const AttentionGradientForm& form,
                     std::span<float> dv) {
-  add_queries(of, key, of.dy, form, 1, dv, [&](std::size_t query) { return weight_again(of, query, key, form); });
+  std::ranges::fill(dv, 0.0F);
+  for (const AttentionGradients& of : group) {
+    add_queries(of, key, of.dy, form, 1, dv, [&](std::size_t query) { return weight_again(of, query, key, form); });
+  }
 }
 
 std::vector<WeightsForm> weights_forms(const AttentionHead& head) {
@@ -202,6 +230,7 @@ std::vector<WeightsForm> weights_forms(const AttentionHead& head) {
     for (const Functions functions : kFunctions) {
       for (const LaneForm& lanes : lane_forms(false)) {
         for (const bool rest : {true, false}) {
+          if (!rest && is_whole(head.keys, lanes)) continue;
           forms.push_back({scores, functions, lanes, rest, true});
           if (head.keys > kKeysOfBlock) forms.push_back({scores, functions, lanes, rest, false});
         }
@@ -213,7 +242,7 @@ std::vector<WeightsForm> weights_forms(const AttentionHead& head) {
 
 std::vector<AttentionForm> attention_forms(const AttentionHead& head, const WeightsForm& weights) {
   std::vector<AttentionForm> forms;
-  for (const TiledForm& values : tiled_forms(std::min(head.keys, kKeysOfBlock))) {
+  for (const TiledForm& values : tiled_forms(std::min(head.keys, kKeysOfBlock), query_blocks(head))) {
     forms.push_back({weights, values, false});
     if (head.keys <= kKeysOfBlock) forms.push_back({weights, values, true});
   }
@@ -221,20 +250,24 @@ std::vector<AttentionForm> attention_forms(const AttentionHead& head, const Weig
 }
 
 std::vector<AttentionGradientForm> attention_gradient_forms(const AttentionHead& head, AttentionInput of) {
-  const std::size_t terms = of == AttentionInput::query ? std::min(head.keys, kKeysOfBlock)
-                                                        : std::min(head.queries, queries_of_block(head.queries));
+  const bool is_of_query = of == AttentionInput::query;
+  const Blocks rows = is_of_query ? query_blocks(head) : Blocks{head.keys, kKeysOfBlock};
+  const Blocks summed = is_of_query ? Blocks{head.keys, kKeysOfBlock} : query_blocks(head);
+  const bool are_added = summed.rows > summed.size || (head.are_keys_shared && !is_of_query);
+  std::vector<GradientScale> scales = {GradientScale::after};
+  if (are_added) scales.push_back(GradientScale::fused);
+  scales.push_back(GradientScale::factors);
   std::vector<AttentionGradientForm> forms;
   for (const ScoreForm& scores : score_forms(head)) {
     for (const Functions functions : kFunctions) {
-      for (const TiledForm& products : tiled_forms(terms)) {
+      for (const TiledForm& products : tiled_forms(std::min(summed.rows, summed.size), rows)) {
         if (of == AttentionInput::value) {
           forms.push_back({scores, functions, {}, GradientScale::after, products});
           continue;
         }
         for (const LaneForm& lanes : lane_forms(true)) {
-          for (const GradientScale scale : {GradientScale::after, GradientScale::fused, GradientScale::factors}) {
-            forms.push_back({scores, functions, lanes, scale, products});
-          }
+          if (lanes.fused != lanes.rest_fused && is_whole(head.width, lanes)) continue;
+          for (const GradientScale scale : scales) forms.push_back({scores, functions, lanes, scale, products});
         }
       }
     }

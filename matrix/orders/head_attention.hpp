@@ -35,6 +35,8 @@ struct AttentionHead {
   std::size_t width = 0;
   bool is_causal = false;
   float scale = 1;
+  float root_of_scale = 1;       // of the scale in fp64
+  bool are_keys_shared = false;  // by several heads of queries
 
   // A causal query sees the keys up to its own place.
   std::size_t keys_of(std::size_t query) const { return is_causal ? std::min(keys, query + 1) : keys; }
@@ -106,12 +108,17 @@ struct AttentionGradients {
 };
 void query_gradient(const AttentionGradients& of, std::size_t query, const AttentionGradientForm& form,
                     std::span<float> dq);
-void key_gradient(const AttentionGradients& of, std::size_t key, const AttentionGradientForm& form,
+// Several heads of queries may share one of keys and values: their shares are added one behind the other.
+void key_gradient(std::span<const AttentionGradients> group, std::size_t key, const AttentionGradientForm& form,
                   std::span<float> dk);
-void value_gradient(const AttentionGradients& of, std::size_t key, const AttentionGradientForm& form,
+void value_gradient(std::span<const AttentionGradients> group, std::size_t key, const AttentionGradientForm& form,
                     std::span<float> dv);
 
-// All that is known to be used, in the same order on every stack.
+// The pieces that a BLAS library may cut a sum of so many products into; 0 is one chain.
+std::vector<std::size_t> pieces_of(std::size_t terms);
+
+// All that is known to be used, in the same order on every stack. Forms that no input of these sizes tells apart are
+// listed once.
 std::vector<WeightsForm> weights_forms(const AttentionHead& head);
 // The ends of a form, with the weights of any: how values are added and divided.
 std::vector<AttentionForm> attention_forms(const AttentionHead& head, const WeightsForm& weights);

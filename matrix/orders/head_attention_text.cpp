@@ -86,10 +86,13 @@ bool is_attention_text(std::string_view text) {
     const std::string lanes = " lanes=(8|16|8 in turn)";
     const std::string weights = "attention " + scores + functions + lanes + " rest=(fp64|lanes) blocks=[fr]";
     const std::string values = weights + std::string(kThen) + "values=" + number + " edges=[12] (divided|times)";
-    const std::string gradient = "dattention " + scores + functions + "(" + lanes +
-                                 " sums=[fr][fr] gradient=(after|fused|factors))? products=" + number + " edges=[12]";
-    return std::regex(weights + "|" + values + "|(" + values + std::string(kThen) + ")?" + gradient,
-                      std::regex::optimize);
+    const std::string of_value = "dattention " + scores + functions;
+    const std::string of_others = of_value + lanes + " sums=[fr][fr] gradient=(after|fused|factors)";
+    const std::string products = " products=" + number + " edges=[12]";
+    const std::string then(kThen);
+    const std::string gradient =
+        "(" + values + then + "(" + of_others + products + then + ")?)?(" + of_value + "|" + of_others + ")" + products;
+    return std::regex(weights + "|" + values + "|" + gradient, std::regex::optimize);
   }();
   return std::regex_match(text.begin(), text.end(), kText);
 }

@@ -1,5 +1,7 @@
 // In which order LibTorch's attention on a CPU adds up. Releases before 2.3 have the operator under another name.
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
@@ -57,6 +59,29 @@ TEST_CASE("an attention and its gradients are found among their forms", "[probe]
         is_known(text + causal, output, 3 * queries * width, rows * width);
       }
     }
+  }
+}
+
+// The operator that chooses an implementation takes shared heads from 2.5 on, in steps before 2.9.
+TEST_CASE("an attention whose implementation is chosen is found in blocks or in steps", "[probe]") {
+  const auto schema = c10::Dispatcher::singleton().findSchema({"aten::scaled_dot_product_attention", ""});
+  if (!schema.has_value()) return;
+  struct Case {
+    std::string q, k, behind;
+    std::int64_t query_rows, key_rows;
+  };
+  std::vector<Case> cases = {{"f32[2, 3, 64, 32]", "f32[2, 3, 64, 32]", "", 384, 384}};
+  if (schema->schema().argumentIndexWithName("enable_gqa").has_value()) {
+    cases.push_back({"f32[2, 6, 64, 32]", "f32[2, 2, 64, 32]", ", enable_gqa=true", 768, 256});
+  }
+  constexpr std::int64_t kTerms = 64 * 32;
+  for (const auto& [q, k, behind, query_rows, key_rows] : cases) {
+    const std::string call =
+        "scaled_dot_product_attention(" + q + ", " + k + ", " + k + ", none, 0.0, true" + behind + ")";
+    is_known(call, "output.0", 2 * kTerms, query_rows * 32);
+    is_known(call, "gradient.0", kTerms, query_rows * 32);
+    is_known(call, "gradient.1", kTerms, key_rows * 32);
+    is_known(call, "gradient.2", kTerms, key_rows * 32);
   }
 }
 

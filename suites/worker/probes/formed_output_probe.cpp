@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 namespace reprobench {
 namespace {
 
+constexpr std::string_view kGradient = "gradient.";
 constexpr std::size_t kRounds = 6;                  // at least, so that each kind of input comes
 constexpr std::int64_t kElementsOfRound = 1 << 21;  // whose sums are done again: about 0.05 s
 constexpr std::int64_t kElementsOfRecord = 1 << 23;
@@ -40,6 +42,7 @@ bool is_same(float made, float again) { return made == again || (made != made &&
 struct Round {
   FormedOutput::Tensors values;
   std::map<std::string, std::vector<float>> made;
+  const FormedOutput* hidden_of = nullptr;  // the output for which hidden values stand behind the others
 
   std::int64_t size() const {
     std::size_t all = 0;
@@ -80,7 +83,7 @@ class OrderOfFormed {
   }
 
  private:
-  bool is_gradient() const { return output_.starts_with("gradient."); }
+  bool is_gradient() const { return output_.starts_with(kGradient); }
 
   // Those that may be the library's, before any is tried.
   std::vector<std::size_t> candidates(const FormedOutput& formed) {
@@ -105,7 +108,8 @@ class OrderOfFormed {
     const std::vector<std::int64_t> units = units_to_check(formed, kElementsOfRound);
     const auto gives = [&](std::size_t form, std::size_t i) {
       time_.check();
-      const Round& round = round_at(i);
+      Round& round = round_at(i);
+      add_hidden(formed, form, round);
       return std::ranges::all_of(
           units, [&](std::int64_t unit) { return is_given(formed, form, round.values, unit, round.made.at(output)); });
     };
@@ -131,8 +135,16 @@ class OrderOfFormed {
     return true;
   }
 
+  // All forms that are tried of an output have one basis if it takes what that made.
+  void add_hidden(const FormedOutput& formed, std::size_t form, Round& round) {
+    if (round.hidden_of == &formed) return;
+    round.values.resize(tensors_.size() + formed_.given_outputs().size());
+    formed.add_hidden(form, round.values);
+    round.hidden_of = &formed;
+  }
+
   // Outputs that begin with another one's forms ask for the same rounds again.
-  const Round& round_at(std::size_t i) {
+  Round& round_at(std::size_t i) {
     if (i < kept_.size()) return kept_[i];
     if (last_at_ == i) return last_;
     Round round = draw(i);
@@ -165,7 +177,10 @@ class OrderOfFormed {
     }
     time_.check();
     round.made[output_] = values_of(call_.run_on(tensors_, output_));
-    for (const std::string& name : names_of_basis_) round.made[name] = values_of(call_.run_on(of_call(tensors_), name));
+    for (const std::string& name : names_of_basis_) {
+      const bool is_of_gradient = name.starts_with(kGradient);
+      round.made[name] = values_of(call_.run_on(is_of_gradient ? tensors_ : of_call(tensors_), name));
+    }
     for (const std::string& name : formed_.given_outputs()) round.values.push_back(round.made.at(name));
     return round;
   }
@@ -211,6 +226,7 @@ class OrderOfFormed {
     FormedOutput::Tensors values;
     for (const at::Tensor& tensor : recorded.tensors) values.push_back(values_of(tensor));
     add_given_outputs(recorded.tensors, values);
+    formed_.add_hidden(form, values);
     const std::vector<float> made = values_of(recorded.made);
     for (const std::int64_t unit : units_to_check(formed_, kElementsOfRecord)) {
       time_.check();
