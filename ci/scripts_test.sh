@@ -184,7 +184,7 @@ ends 0 "changes find their places" ci/planted_runs.sh --check
 took "planted_runs.sh"
 
 ends 0 "2 of 2 held" ci/preloaded_faults.sh "$reprobench" takes_more leaks
-ends 2 "preloaded_faults: no fault \`leak\`; there are leaks" ci/preloaded_faults.sh "$reprobench" leak
+ends 2 "preloaded_faults: no fault \`leak\`; there are ends_late" ci/preloaded_faults.sh "$reprobench" leak
 took "preloaded_faults.sh"
 
 # The job of a GPU runner where there is no GPU, or none that is asked for.
