@@ -204,7 +204,8 @@ TEST_CASE("a required cell that is skipped makes the run undecided", "[verdict]"
 }
 
 TEST_CASE("what a required cell cannot answer makes the run undecided, unless something failed", "[verdict]") {
-  const auto* reason = GENERATE("unarmed", "own_reference");
+  const auto [reason, metric] =
+      GENERATE(std::pair("unarmed", "throughput.armed_checks"), std::pair("own_reference", "throughput.reference"));
   RunRecord run = sample::run(3, 1.0, kHolds);
   run.plan.cells[1].cell.required = true;
   CHECK(judge(run).exit_code == ExitCode::passed);
@@ -214,6 +215,7 @@ TEST_CASE("what a required cell cannot answer makes the run undecided, unless so
   CHECK(candidate(verdict).outcome == Outcome::inconclusive);
   CHECK(candidate(verdict).reason == reason);
   CHECK_THAT(verdict.sentence, Catch::EndsWith(": why it cannot"));
+  CHECK(candidate(verdict).checks.back().metric == metric);
   CHECK(candidate(verdict).checks.back().origin == "built in");
   CHECK(verdict.dimensions[1].word == "inconclusive");
   CHECK(verdict.dimensions[2].word == "passed");

@@ -243,7 +243,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   if (!record.info.interrupted && meeting == nullptr) {
     diagnose_run(project, workers, diagnose_for_s, terminal, run, record);
   }
-  if (options.changed_images) record.info.changed_images = options.changed_images();
+  if (options.changed_images && !record.info.interrupted) record.info.changed_images = options.changed_images();
   record.info.duration_ns = (clock.now() - started).count();
   record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.seal = run.finish(record.info);

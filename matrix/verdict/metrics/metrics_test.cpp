@@ -211,7 +211,9 @@ TEST_CASE("time outside steps is what a process takes beside its start, its step
   attempt.ranks.push_back(rank);
   attempt.ranks[1].exit->duration_ns += 5;
   CHECK(metric_of("throughput.time_outside_steps", attempt) == 1005);
-  attempt.ranks[1].exit->duration_ns -= 1005;  // no process lives as long as its steps alone
+  attempt.ranks[1].exit->duration_ns -= 1005;  // no process lives as long as its steps alone, and none shorter
+  CHECK_FALSE(metric_of("throughput.time_outside_steps", attempt));
+  attempt.ranks[1].exit->duration_ns -= 1;
   CHECK_FALSE(metric_of("throughput.time_outside_steps", attempt));
   attempt.ranks.pop_back();
   attempt.lead().exit.reset();
