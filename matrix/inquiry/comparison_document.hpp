@@ -229,6 +229,7 @@ struct LaterStep {
   std::int64_t step = 0;
   ExplainedWord word = ExplainedWord::undecided;
   std::string sentence;
+  bool is_unrepeated = false;  // not in the document, `sentence` says it: a side gave other bits when it did the same
 };
 
 template <>

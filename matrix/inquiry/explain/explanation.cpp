@@ -156,8 +156,8 @@ class Explainer {
     if (same_course(*side.attempt.lead().trace, *outcome.attempt.lead().trace, first_.step)) return;
     result_.not_reproduced.push_back(side.label);
     result_.notes.push_back(
-        fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
-                    "reproducible, and what follows is about the replay",
+        fmt::format("{} does not repeat itself: the replay did not give the run's bits up to step {}, and what follows "
+                    "is about the replay",
                     side.label, first_.step));
   }
 

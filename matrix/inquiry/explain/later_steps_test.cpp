@@ -3,6 +3,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 namespace reprobench {
@@ -233,6 +234,7 @@ TEST_CASE("a fault that needs an old process is never rounding, whichever side h
   CHECK(has(found.diagnosis->sentence, "in step 4: resumed after step 3 in a fresh process, the " + side +
                                            " side has other bits than in the run from here on"));
   CHECK(has(found.diagnosis->sentence, "; aten::lerp_ is the first call with another result; the first one by itself"));
+  CHECK(repeats_itself(found));  // each old process does the same
   CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
 }
 
@@ -263,7 +265,22 @@ TEST_CASE("a fault that only a fresh process of several steps has is not roundin
   CHECK(comparison.explanation->diagnosis->word == ExplainedWord::undecided);
 }
 
-TEST_CASE("a training that has other bits when it is done again is not reproducible", "[later]") {
+TEST_CASE("one resumed process of two with other bits is a side that does not repeat itself", "[later]") {
+  int resumed = 0;
+  const auto comparison =
+      compared_by_age("stack-b",
+                      [&](const CellRequest& request) {
+                        return first_step_of(request) == 4 && last_step_of(request) == 6 && resumed++ == 0;
+                      },
+                      {{"optimizer fc2.weight aten::lerp_", 4, kForever}});
+  const Explanation& found = *comparison.explanation;
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
+  CHECK(has(found.diagnosis->sentence,
+            "in step 4: the measured side does not repeat itself: resumed after step 3, it has other bits"));
+  CHECK_FALSE(repeats_itself(found));
+}
+
+TEST_CASE("a training that has other bits when it is done again does not repeat itself", "[later]") {
   int trainings =
       0;  // the side's run, its replay up to the first difference, and the one that later steps are taken from
   const auto comparison = compared_by_age("stack-b", [&](const CellRequest& request) {
@@ -271,7 +288,9 @@ TEST_CASE("a training that has other bits when it is done again is not reproduci
   });
   const Explanation& found = *comparison.explanation;
   CHECK(found.diagnosis->word == ExplainedWord::undecided);
-  CHECK(has(found.diagnosis->sentence, "in step 4: trained again, the measured side has other bits than in the run"));
+  CHECK(has(found.diagnosis->sentence,
+            "in step 4: the measured side does not repeat itself: trained again, it has other bits "));
+  CHECK_FALSE(repeats_itself(found));
 }
 
 }  // namespace

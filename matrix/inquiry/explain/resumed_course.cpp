@@ -42,6 +42,11 @@ std::optional<FurtherSource> first_source(const OperatorCalls& ours, const Opera
   return std::nullopt;
 }
 
+std::string unrepeated(std::string_view side, std::string_view doing) {
+  return fmt::format("the {} side does not repeat itself: {}, it has other bits than in the run from here on", side,
+                     doing);
+}
+
 }  // namespace
 
 ResumedCourse::ResumedCourse(const ComparedSide& measured, const ComparedSide& expected,
@@ -93,7 +98,11 @@ LaterStep ResumedCourse::by_age(std::size_t side, std::int64_t step) {
                   fmt::format("resumed after step {} in a fresh process, the {} side has other bits than in the run "
                               "from here on: what it computes depends on what its process did before",
                               half_way_, kSides[side])};
-  if (!source) return found;
+  if (!source) {
+    found.is_unrepeated = !first_other_step(*sides_[side], outcomes[1], fresh.first_step, step);
+    if (found.is_unrepeated) found.sentence = unrepeated(kSides[side], fmt::format("resumed after step {}", half_way_));
+    return found;
+  }
   found.sentence += fmt::format("; {} is the first call with another result", operator_of(*source));
   if (const std::string other = other_computation(*source); !other.empty()) {
     found.word = ExplainedWord::another_computation;
@@ -107,10 +116,7 @@ std::vector<LaterStep> ResumedCourse::differences() {
   std::vector<LaterStep> found;
   for (const std::size_t side : {0, 1}) {
     if (const auto step = first_other_step(*sides_[side], whole_[side], 1, last_)) {
-      found.push_back({*step, ExplainedWord::undecided,
-                       fmt::format("trained again, the {} side has other bits than in the run from here on: this side "
-                                   "is not reproducible",
-                                   kSides[side])});
+      found.push_back({*step, ExplainedWord::undecided, unrepeated(kSides[side], "trained again"), true});
     } else if (const auto later = first_other_step(*sides_[side], resumed[side], half_way_ + 1, last_)) {
       found.push_back(by_age(side, *later));
     }

@@ -317,6 +317,14 @@ bool is_shown_by_a_call(const Explanation& explanation) {
   return (blamed.call || blamed.region) && is_bad_by_itself(blamed);
 }
 
+bool repeats_itself(const Explanation& explanation) {
+  const auto& again = explanation.lockstep_again;
+  const bool repeats_steps = explanation.not_reproduced.empty() && (!again || again->unrepeated.empty());
+  return repeats_steps && !explanation.is_captured_otherwise &&
+         std::ranges::none_of(explanation.further_sources, &FurtherSource::is_captured_otherwise) &&
+         std::ranges::none_of(explanation.later_steps, &LaterStep::is_unrepeated);
+}
+
 std::string blamed_operator(const Explanation& explanation) {
   const DifferenceSource& blamed = blamed_source(explanation);
   if (!blamed.call && !blamed.region) return "";

@@ -41,6 +41,10 @@ const DifferenceSource& blamed_source(const Explanation& explanation);
 // Whether that source is another computation or beyond its own bound, so that its diagnosis does not rest on the steps.
 bool is_shown_by_a_call(const Explanation& explanation);
 
+// False: a side gave other bits where it did the same again, by chance. Its difference then tells nothing about a
+// cause.
+bool repeats_itself(const Explanation& explanation);
+
 // The operator of that source; empty if there is no source, or none that can explain a defect of the steps.
 std::string blamed_operator(const Explanation& explanation);
 

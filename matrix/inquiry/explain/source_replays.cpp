@@ -37,8 +37,7 @@ void record_operators(std::int64_t step, Replay& replay) { replay.operators_from
 // Judged by values of another course, a difference would get a word that is not about it.
 std::string captured_otherwise(const std::string& label, const std::string& problem) {
   if (problem.empty()) return "";
-  return fmt::format("{}: {}: this side is not reproducible, and nothing is judged by what it captured", label,
-                     problem);
+  return fmt::format("{} does not repeat itself: {}, and nothing is judged by what it captured", label, problem);
 }
 
 }  // namespace

@@ -3,12 +3,13 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 namespace reprobench {
 namespace {
 
-TEST_CASE("a side whose replay takes another course is said not to be reproducible", "[explanation]") {
+TEST_CASE("a side whose replay takes another course is said not to repeat itself", "[explanation]") {
   const std::string purpose = GENERATE("a-operators", "b-operators");
   const std::string stack = purpose == "a-operators" ? "stack-b" : "stack-a";
   ScriptedReplays replays;
@@ -18,7 +19,8 @@ TEST_CASE("a side whose replay takes another course is said not to be reproducib
   };
   const auto comparison = compare_stacks(replays, explained(8));
   REQUIRE(comparison.explanation->notes.size() == 1);
-  CHECK(has(comparison.explanation->notes.front(), stack + ": the replay did not give the run's bits up to step 4"));
+  CHECK(has(comparison.explanation->notes.front(),
+            stack + " does not repeat itself: the replay did not give the run's bits up to step 4"));
   CHECK(comparison.explanation->lockstep->word == LockstepWord::rounding);
   CHECK(comparison.explanation->diagnosis->word == ExplainedWord::undecided);
   CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
@@ -108,9 +110,10 @@ TEST_CASE("a call captured with other values than are on record is not judged by
   CHECK_FALSE(found.budget);
   CHECK(found.diagnosis->word == ExplainedWord::undecided);
   CHECK(has(found.no_budget,
-            fmt::format("stack-{}: {} of aten::addmm was captured with other values than are on record: this side is "
-                        "not reproducible",
+            fmt::format("stack-{} does not repeat itself: {} of aten::addmm was captured with other values than are on "
+                        "record",
                         purpose == "a-tensors" ? "b" : "a", tensor)));
+  CHECK_FALSE(repeats_itself(found));
   CHECK(has(found.diagnosis->sentence, found.no_budget));
 }
 

@@ -12,6 +12,7 @@
 #include "matrix/base/usage_error.hpp"
 #include "matrix/inquiry/explain/explanation.hpp"
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/explain/step_judgement.hpp"
 #include "matrix/inquiry/selftest/selftest_answer.hpp"
 #include "matrix/inquiry/selftest/selftest_table.hpp"
@@ -320,8 +321,7 @@ class WorkloadTest {
   // A setting with which the stack itself computes by chance says nothing about the detector, which is right to call it
   // wrong: the first call of MKL's vector functions on two threads, for example. It is asked again of another run.
   static bool is_by_chance(const SelftestFault& fault, const Explanation& explanation) {
-    const auto& again = explanation.lockstep_again;
-    return is_knob(fault.kind) && (!explanation.not_reproduced.empty() || (again && !again->unrepeated.empty()));
+    return is_knob(fault.kind) && !repeats_itself(explanation);
   }
 
   void judge(const SelftestFault& fault, SelftestRow& row) {
