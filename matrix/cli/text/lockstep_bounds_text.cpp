@@ -23,6 +23,10 @@ std::string to_text(const LockstepBounds& bounds) {
   std::string text = table.text();
   if (!bounds.refused.empty()) return text + "  not to be used: " + bounds.refused + "\n";
   for (const CleanPair& pair : bounds.pairs) {
+    if (pair.unrepeated > 0) {
+      text += fmt::format("  {} does not repeat itself: steps taken again {} gave other bits\n", pair.what,
+                          pair.unrepeated == 1 ? "once" : fmt::format("{} times", pair.unrepeated));
+    }
     if (!pair.problem.empty()) text += fmt::format("  nothing learned from {}: {}\n", pair.what, pair.problem);
   }
   if (learned.empty())

@@ -1,5 +1,7 @@
 #include "matrix/cli/text/lockstep_bounds_text.hpp"
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 
 namespace reprobench {
@@ -38,6 +40,13 @@ TEST_CASE("a calibration of lockstep is printed pair by pair, and what it allows
                                "  nothing learned from threads=4: after step 10: 1 of 8 tensors show a defect\n"
                                "  correct runs are allowed more than x1.05 in 1 tensor, up to x1.16 in "
                                "gradient/fc2.weight\n");
+  bounds.pairs[0].problem.clear();
+  for (const auto& [times, words] : {std::pair(1, "once"), std::pair(2, "2 times")}) {
+    bounds.pairs[0].unrepeated = times;
+    CHECK_THAT(to_text(bounds),
+               Catch::Contains(
+                   fmt::format("\n  threads=4 does not repeat itself: steps taken again {} gave other bits\n", words)));
+  }
   bounds.refused = "threads=4 lies further apart than an order of summation explains: ...";
   CHECK(to_text(bounds) ==
         table + "  not to be used: threads=4 lies further apart than an order of summation explains: ...\n");

@@ -8,6 +8,7 @@
 #include "matrix/base/usage_error.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/inquiry/explain/replay_files.hpp"
 #include "matrix/inquiry/explain/step_judgement.hpp"
 #include "matrix/inquiry/explain/summation_order.hpp"
 #include "matrix/inquiry/explain/summed_terms.hpp"
@@ -109,6 +110,20 @@ void take(const Lockstep& judged, std::int64_t state, CleanPair& pair) {
   }
 }
 
+// Whether two processes left the same bits of every gradient and update.
+bool left_same_bits(const std::filesystem::path& first, const std::filesystem::path& second, const Replay& held) {
+  for (std::int64_t step = held.first_step; step <= held.last_step; ++step) {
+    const SafetensorsFile ours = tensors_left_in(first, gradients_file(step));
+    const SafetensorsFile theirs = tensors_left_in(second, gradients_file(step));
+    const bool is_same =
+        std::ranges::equal(ours.tensors(), theirs.tensors(), [](const TensorView& one, const TensorView& other) {
+          return one.name == other.name && std::ranges::equal(one.bytes, other.bytes);
+        });
+    if (!is_same) return false;
+  }
+  return true;
+}
+
 // Where the base itself is wrong, every pair that differs shows it.
 std::string refusal(const LockstepBounds& bounds) {
   std::string first_problem;
@@ -158,10 +173,24 @@ void judge_from(const std::filesystem::path& states, std::int64_t state, const C
   options.precision = bounds.precision;
   options.legitimate_ratio = kLegitimateRatioOfOrders;
   options.summed_terms = terms_of(base);
+  const auto with = [&](CleanPair pair, const std::filesystem::path& other) {
+    take(judge_lockstep_files(other, own, exact, held, options), state, pair);
+    take(judge_lockstep_files(own, other, exact, held, options), state, pair);
+    return pair;
+  };
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    const auto& other = outcomes[i + 2].folder;
-    take(judge_lockstep_files(other, own, exact, held, options), state, variants[i].pair);
-    take(judge_lockstep_files(own, other, exact, held, options), state, variants[i].pair);
+    CleanPair& pair = variants[i].pair;
+    std::filesystem::path other = outcomes[i + 2].folder;
+    CleanPair judged = with(pair, other);
+    // A kernel that one process takes by chance says nothing of the setting: MKL's first call on two threads.
+    while (pair.problem.empty() && !judged.problem.empty() && pair.unrepeated < kMostUnrepeated) {
+      const auto again = replays.run({{"again-" + tasks[i + 2].purpose, tasks[i + 2].request}}).front().folder;
+      if (left_same_bits(other, again, held)) break;
+      ++pair.unrepeated;
+      other = again;
+      judged = with(pair, other);
+    }
+    pair = judged;
   }
 }
 
@@ -304,8 +333,9 @@ LockstepBounds measure_lockstep_bounds(const ComparedSide& base, const ComparedS
   std::vector<Variant> variants = variants_of(base, against);
   for (const std::int64_t state : bounds.states) {
     announce(fmt::format("judging {} pairs from the state after step {}", variants.size(), state));
+    const std::size_t calls_before = replays.calls_left();
     judge_from(states.front().folder, state, base, bounds, replays, variants);
-    replays.remove_latest();
+    while (replays.calls_left() > calls_before) replays.remove_latest();
   }
   for (Variant& variant : variants) {
     // Learned from what is not clean, a bound would let it pass from then on.

@@ -45,6 +45,9 @@ struct Description<BoundsBasis> {
   }
 };
 
+// Further processes of a setting with which a stack does not repeat itself. After so many the last one counts.
+inline constexpr int kMostUnrepeated = 3;
+
 // A pair of runs that must both be right, compared from every state.
 struct CleanPair {
   std::string what;                                 // "threads=2", "torch-2.8.0-cu128"
@@ -54,6 +57,7 @@ struct CleanPair {
   std::string largest_tensor;                       // empty: all bits are equal
   std::map<std::string, double> legitimate_ratios;  // learned, by tensor, where they are above kLegitimateRatio
   std::string problem;  // why nothing is learned from it, in one sentence; empty: it is clean
+  int unrepeated = 0;   // processes whose bits a further one did not give; only that one is judged
 };
 
 template <>
@@ -67,6 +71,8 @@ struct Description<CleanPair> {
     field("largest_tensor", pair.largest_tensor);
     field("legitimate_ratios", pair.legitimate_ratios, "By tensor, where it is above the usual one.");
     field("problem", pair.problem);
+    field.optional("unrepeated", pair.unrepeated,
+                   rule::at_least(1).says("Processes whose bits a further one did not give; only that one is judged."));
   }
 };
 

@@ -183,6 +183,32 @@ TEST_CASE("a pair that is not clean is left out, and the others are learned from
   CHECK(of_four.of_tensors == bounds.pairs[1].legitimate_ratios);
 }
 
+TEST_CASE("a setting that is wrong by chance is taken again, and only so often", "[calibrate]") {
+  const int wrong_processes = GENERATE(1, 99);
+  Scene scene({});
+  int held = 0;
+  scene.replays.planted = [&](const CellRequest& request) {
+    const bool has_two = request.knobs.contains("threads") && request.knobs.at("threads") == "2";
+    if (!has_two || held == wrong_processes) return has_two ? kOneUlp : std::vector<Deviation>{};
+    const double error = 1 + 0.001 * ++held;  // never the same twice
+    return std::vector<Deviation>{{"forward fc1 aten::addmm", 1, 99, -1, times(error)}};
+  };
+  const LockstepBounds bounds = scene.measured();
+  const CleanPair& two = bounds.pairs[0];
+  CHECK(two.what == "threads=2");
+  CHECK(two.problem.empty() == (wrong_processes == 1));
+  CHECK(two.unrepeated == (wrong_processes == 1 ? 1 : 3));
+  CHECK(bounds.pairs[1].unrepeated == 0);
+  CHECK(lockstep_bounds_from_json(to_json(bounds)).pairs[0].unrepeated == two.unrepeated);
+  CHECK(two.tensors == 3 * 2 * 8);         // of the process that counts alone
+  CHECK(scene.replays.calls_left() == 2);  // the base run, and that with the states
+}
+
+TEST_CASE("a setting that is wrong in every process is no chance", "[calibrate]") {
+  const LockstepBounds bounds = Scene(kThousandth).measured();
+  CHECK(bounds.pairs[0].unrepeated == 0);
+}
+
 TEST_CASE("bounds that hold something learned from a pair that was not clean are not used", "[calibrate]") {
   Scene scene(kOneUlp);
   LockstepBounds bounds = scene.keep(1.2);

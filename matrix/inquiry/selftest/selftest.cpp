@@ -35,8 +35,6 @@ struct FirstWrong {
   std::string why;  // it was explained so
 };
 
-constexpr int kMostUnrepeated = 3;  // of a row: further runs of a setting with which the stack does not repeat itself
-
 // One workload under test: its clean run, and everything that is held against it.
 class WorkloadTest {
  public:
