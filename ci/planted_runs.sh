@@ -147,14 +147,14 @@ build() { # DIFF
   if [ ! -d "$work/tree" ]; then
     mkdir "$work/tree"
     git ls-files -z matrix models kernels suites/worker ci/cmake | xargs -0 cp --parents -t "$work/tree"
-    cmake -S "$work/tree/suites/worker" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREPROBENCH_CXX11_ABI=1 \
+    CCACHE_BASEDIR=$work/tree cmake -S "$work/tree/suites/worker" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DREPROBENCH_CXX11_ABI=1 \
       "-DREPROBENCH_TORCH_INCLUDE_DIRS=$folder/site/torch/include;$folder/site/torch/include/torch/csrc/api/include" \
       "-DREPROBENCH_TORCH_LIBRARY_DIRS=$libraries" >/dev/null
     printf '#!/bin/sh\nexec %q "$@" --data %q\n' "$work/build/bin/reprobench-worker" "$PWD/models/data" >"$work/worker"
     chmod +x "$work/worker"
   fi
   patch --quiet -d "$work/tree" -p1 <"$1"
-  CCACHE_BASEDIR=$work/tree CCACHE_NOHASHDIR=1 cmake --build "$work/build" --target reprobench-worker >"$work/compiled" ||
+  CCACHE_NOHASHDIR=1 cmake --build "$work/build" --target reprobench-worker >"$work/compiled" ||
     { cat "$work/compiled" >&2 && return 1; }
   patch --quiet -R -d "$work/tree" -p1 <"$1"
 }

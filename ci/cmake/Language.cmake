@@ -12,11 +12,14 @@ set(REPROBENCH_INCLUDE_DIR "${REPROBENCH_ROOT}/matrix/..")
 
 find_program(REPROBENCH_CCACHE ccache)
 if(REPROBENCH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${REPROBENCH_CCACHE}")
-  # Unity sources lie in the build folder. With its path left out of the key, one build finds what another one compiled.
-  if("$ENV{CCACHE_BASEDIR}" STREQUAL "")
-    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_BINARY_DIR}")
+  # Unity sources lie in the build folder. With its path left out of the key, one build finds what another one compiled. The
+  # variable counts when a build is made: read anew at each configuration, it would change every command line.
+  set(REPROBENCH_CCACHE_BASEDIR "$ENV{CCACHE_BASEDIR}" CACHE PATH "The folder that ccache leaves out of paths; empty: the build's")
+  set(base "${REPROBENCH_CCACHE_BASEDIR}")
+  if(base STREQUAL "")
+    set(base "${CMAKE_BINARY_DIR}")
   endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${base}" "${REPROBENCH_CCACHE}")
 endif()
 
 # Private to a build: carries warnings, never exported.
