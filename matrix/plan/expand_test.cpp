@@ -161,6 +161,24 @@ TEST_CASE("the last rule that selects a cell holds, and a bare gate keeps the bo
   CHECK(c->mark.file == "smoke.yaml");
 }
 
+TEST_CASE("a gate of a family of metrics is that of each bound on one of them", "[plan]") {
+  const std::string suite =
+      "thresholds:\n  memory.peak_rss: {max: 1GiB}\n  memory.anonymous_growth: {max: 1MiB}\n"
+      "  numerics.repeat_mismatches: {max: 0}\n";
+  const auto recorded = [&](const std::string& rules) {
+    std::string names;
+    const auto cells = expand_test("axes: {stack: [a, b]}\nthresholds:\n" + rules, smoke_suite(suite));
+    for (const CellThreshold& threshold : cells[1].thresholds) {
+      if (threshold.gate == Gate::record_only) names += threshold.metric + " ";
+    }
+    CHECK(std::ranges::none_of(cells[0].thresholds, [](const auto& one) { return one.gate == Gate::record_only; }));
+    return names;
+  };
+  CHECK(recorded("  memory.*: {gate: record_only, where: {stack: b}}\n") == "memory.peak_rss memory.anonymous_growth ");
+  CHECK(recorded("  memory.*:\n    - {gate: record_only, where: {stack: b}}\n"
+                 "  memory.peak_rss: {gate: armed, where: {stack: b}}\n") == "memory.anonymous_growth ");
+}
+
 TEST_CASE("a matrix that says how often a cell runs says so of the most, too", "[plan]") {
   const auto repeats_of = [](const std::string& of_suite, const std::string& of_matrix) {
     const SuiteSpec suite = parse_test_suite("smoke", of_suite);
@@ -441,6 +459,8 @@ TEST_CASE("rules that select nothing, doubled cells and unknown names are errors
         "m.yaml:7:20: error[RB040]: rule selects no cell");
   CHECK(error_of("axes: {stack: [a]}\nthresholds:\n  memory.peak_rss: {gate: record_only}\n") ==
         "m.yaml:6:20: error[RB040]: rule selects no cell");
+  CHECK(error_of("axes: {stack: [a]}\nthresholds:\n  memory.*: {gate: record_only}\n") ==
+        "m.yaml:6:13: error[RB040]: rule selects no cell");
   const std::string doubled = error_of("axes: {stack: [a]}\ninclude: [{stack: a, device: cpu}]\n");
   CHECK(doubled.find("m.yaml:5:11: error[RB025]: two cells have the id ") == 0);
   CHECK(error_of("axes: {stack: [a]}\ninclude: [{suite: other, stack: a, device: cpu}]\n") ==

@@ -18,7 +18,7 @@ std::vector<const ThresholdRule*> all_rules(const RulesOfCell& rules) {
 
 const CellThreshold* threshold_of(const ThresholdRule& rule, const Cell& cell) {
   const auto found = std::ranges::find_if(cell.thresholds, [&](const CellThreshold& threshold) {
-    return threshold.metric == rule.metric && (rule.of.empty() || threshold.of == rule.of);
+    return covers(rule.metric, threshold.metric) && (rule.of.empty() || threshold.of == rule.of);
   });
   return found == cell.thresholds.end() ? nullptr : &*found;
 }

@@ -40,6 +40,10 @@ TEST_CASE("a rule that was to disarm all stacks but a former candidate leaves th
         "new memory: unarmed: no check of memory is armed: `memory.peak_anonymous` of smoke.yaml:6:26 is only recorded "
         "here, by m.yaml:8:27, where `stack != old`\n");
   CHECK_FALSE(gaps_of(candidate("  memory.peak_anonymous: {gate: record_only}\n")).empty());
+  CHECK(gaps_of(candidate("  memory.*: [{gate: record_only, where: \"stack != new\"}]\n")).empty());
+  CHECK(gaps_of(candidate("  memory.*: [{gate: record_only, where: \"stack != old\"}]\n")) ==
+        "new memory: unarmed: no check of memory is armed: `memory.peak_anonymous` of smoke.yaml:6:26 is only recorded "
+        "here, by m.yaml:8:14, where `stack != old`\n");
 }
 
 TEST_CASE("a bound that holds for a former candidate alone leaves the new one a gap", "[plan]") {

@@ -16,7 +16,7 @@ namespace {
 bool apply_gate(const ThresholdRule& rule, std::vector<CellThreshold>& thresholds) {
   bool any = false;
   for (CellThreshold& threshold : thresholds) {
-    if (threshold.metric != rule.metric || (!rule.of.empty() && threshold.of != rule.of)) continue;
+    if (!covers(rule.metric, threshold.metric) || (!rule.of.empty() && threshold.of != rule.of)) continue;
     threshold.gate = rule.gate;
     threshold.gate_mark = rule.mark;
     any = true;

@@ -226,6 +226,13 @@ const std::vector<Row>& threshold_rows() {
   static const std::vector<Row> kRows = {
       {"B32", rule("throughput.step_tim", "{max: 5ms}"),
        "m.yaml:9:3: error[RB032]: unknown metric `throughput.step_tim`; did you mean `throughput.step_time`?"},
+      {"B32 family", rule("throughputs.*", "{gate: record_only}"),
+       "m.yaml:9:3: error[RB032]: unknown metric `throughputs.*`"},
+      {"B18 family", rule("throughput.*", "{max: 5ms, gate: record_only}"),
+       "m.yaml:9:18: error[RB018]: `throughput.*` stands for several metrics, which have no `max` in common; give it a "
+       "`gate` and a `where`, and bounds to each metric by its name"},
+      {"B18 family without a gate", rule("throughput.*", "{where: {stack: a}}"),
+       "m.yaml:9:17: error[RB018]: a rule of `throughput.*` needs a `gate`"},
       {"B33", rule("throughput.step_time", "{maximum: 5ms}"),
        "m.yaml:9:25: error[RB018]: a rule needs a bound (max, min, equal, max_regression, band) or a `gate`\n"
        "m.yaml:9:26: error[RB033]: unknown bound `maximum`"},

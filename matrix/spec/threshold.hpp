@@ -6,6 +6,7 @@
 //   memory.peak_rss:
 //     - {max_regression: 10%, vs: reference, where: {device: cpu}}
 //     - {gate: record_only, where: "stack == torch-2.1.0-cu121"}     # evaluated and shown, decides nothing
+//   throughput.*: {gate: record_only, where: "stack == torch-2.1.0-cu121"}  # the same of all of that name
 // If several rules select a cell, the last one holds for it.
 //
 // A probe measures many things. `of` names the operation, alone or with labels, and every `of` is a check of its own:
@@ -65,8 +66,14 @@ struct Description<Bound> {
   }
 };
 
+// "throughput.*" stands for every metric whose name begins so.
+inline bool is_family(std::string_view name) { return name.ends_with(".*"); }
+inline bool covers(std::string_view name, std::string_view metric) {
+  return name == metric || (is_family(name) && metric.starts_with(name.substr(0, name.size() - 1)));
+}
+
 struct ThresholdRule {
-  std::string metric;
+  std::string metric;       // or a family
   MeasurementSelection of;  // empty: the metric is of a training, or of everything a probe measured
   Gate gate = Gate::armed;
   std::optional<Bound> bound;  // nothing: only the gate of an earlier rule changes

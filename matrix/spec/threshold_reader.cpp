@@ -269,8 +269,22 @@ void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
   }
 }
 
-void read_rule(const MetricInfo& metric, const YamlNode& node, std::vector<ThresholdRule>& rules, Scope& scope) {
-  const std::string name(metric.name);
+// Bounds have units, which differ between the metrics of a family.
+void check_family(const YamlNode& map, const std::string& family, Scope& scope) {
+  for (const YamlEntry& entry : map.entries) {
+    if (entry.key == "gate" || entry.key == "where") continue;
+    scope.diagnostics.error(
+        entry.key_mark, "RB018",
+        fmt::format("`{}` stands for several metrics, which have no `{}` in common", family, entry.key),
+        "give it a `gate` and a `where`, and bounds to each metric by its name");
+  }
+  if (map.find("gate") == nullptr)
+    scope.diagnostics.error(map.mark, "RB018", fmt::format("a rule of `{}` needs a `gate`", family));
+}
+
+// `name` is that of the metric, or of a family to which it belongs.
+void read_rule(const MetricInfo& metric, const std::string& name, const YamlNode& node,
+               std::vector<ThresholdRule>& rules, Scope& scope) {
   if (!is_map_or_reported(name, node, scope)) return;
   RuleDraft draft;
   draft.metric = &metric;
@@ -278,7 +292,11 @@ void read_rule(const MetricInfo& metric, const YamlNode& node, std::vector<Thres
   draft.rule.mark = node.mark;
   draft.rule.dimension = metric.dimension;
   read_fields<RuleDraft>(draft, node, kRuleFields, scope, {"RB033", "bound"});
-  check_bounds(draft, node, scope);
+  if (is_family(name)) {
+    check_family(node, name, scope);
+  } else {
+    check_bounds(draft, node, scope);
+  }
   if (draft.rule.bound) draft.rule.bound->vs_reference = node.find("vs") != nullptr;
   rules.push_back(std::move(draft.rule));
 }
@@ -298,10 +316,11 @@ void check_contradictions(const std::vector<ThresholdRule>& rules, Scope& scope)
   }
 }
 
+// Of a family the first.
 const MetricInfo* find_metric(const std::string& name, const YamlEntry& entry, Scope& scope) {
   std::vector<std::string> known;
   for (const MetricInfo& metric : scope.vocabulary->metrics) {
-    if (metric.name == name) return &metric;
+    if (covers(name, metric.name)) return &metric;
     known.emplace_back(metric.name);
   }
   scope.diagnostics.error(entry.key_mark, "RB032", fmt::format("unknown metric `{}`", name), did_you_mean(name, known));
@@ -318,10 +337,10 @@ std::vector<ThresholdRule> read_thresholds(const YamlNode& node, Scope& scope) {
     if (metric == nullptr || entry.value.refused) continue;
     std::vector<ThresholdRule> rules;
     if (entry.value.is_sequence()) {
-      for (const YamlNode& item : entry.value.items) read_rule(*metric, item, rules, scope);
+      for (const YamlNode& item : entry.value.items) read_rule(*metric, entry.key, item, rules, scope);
       check_contradictions(rules, scope);
     } else {
-      read_rule(*metric, entry.value, rules, scope);
+      read_rule(*metric, entry.key, entry.value, rules, scope);
     }
     all.insert(all.end(), rules.begin(), rules.end());
   }
@@ -329,7 +348,9 @@ std::vector<ThresholdRule> read_thresholds(const YamlNode& node, Scope& scope) {
 }
 
 std::vector<KeyTable> threshold_keys() {
-  return {key_table<RuleDraft>("A rule of `thresholds`, by metric: a map, or a list of them", kRuleFields)};
+  return {key_table<RuleDraft>(
+      "A rule of `thresholds`, by metric or, with a `gate` alone, family (`throughput.*`): a map, or a list of them",
+      kRuleFields)};
 }
 
 }  // namespace reprobench
