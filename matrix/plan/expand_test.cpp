@@ -419,6 +419,30 @@ TEST_CASE("a bound of the matrix that allows more than the suite's says which", 
   CHECK(loosens("memory.peak_rss: {max: 1GiB, gate: record_only}", "memory.peak_rss: {max: 2GiB}").empty());
 }
 
+TEST_CASE("a training that is stopped and resumed is compared with one that was not, also where no rule asks",
+          "[plan]") {
+  const auto asked = [](const std::string& thresholds, const std::string& of_matrix = "") {
+    const SuiteSpec suite = parse_suite(
+        "schema: 1\nname: smoke\nworkloads:\n"
+        "  - {model: mlp, preset: default, steps: 12, batch_size: 32, resume_after: 5}\n" +
+            thresholds,
+        "smoke.yaml", test_vocabulary());
+    const auto cells = expand_test("axes: {stack: [a]}\n" + of_matrix, {{"smoke", suite}});
+    const CellThreshold* threshold = find_threshold(cells.at(0), "numerics.resume_mismatches");
+    return threshold == nullptr
+               ? ""
+               : fmt::format("{} {} by {}", to_string(threshold->gate), threshold->bound.text, threshold->mark.file);
+  };
+  CHECK(asked("") == "armed max: 0 by smoke.yaml");
+  CHECK(asked("thresholds: {numerics.final_loss: {max: 5}}\n") == "armed max: 0 by smoke.yaml");
+  CHECK(asked("thresholds: {numerics.resume_mismatches: {max: 0, where: {precision: bf16}}}\n") ==
+        "armed max: 0 by smoke.yaml");
+  CHECK(asked("thresholds: {numerics.resume_mismatches: {max: 3}}\n") == "armed max: 3 by smoke.yaml");
+  const std::string disarmed = "thresholds: {numerics.resume_mismatches: {gate: record_only}}\n";
+  CHECK(asked("", disarmed) == "record_only max: 0 by smoke.yaml");
+  CHECK(find_threshold(expand_test("axes: {stack: [a]}\n").at(0), "numerics.resume_mismatches") == nullptr);
+}
+
 TEST_CASE("a fault of a rank needs that rank where it happens: before the stop, or in those that resume", "[plan]") {
   SuiteSpec suite = parse_suite(
       "schema: 1\nname: smoke\nworld_size: 2\nworkloads:\n"

@@ -110,6 +110,21 @@ bool is_of_time(const CellThreshold& threshold) {
   return threshold.gate == Gate::armed && threshold.metric.starts_with("throughput.");
 }
 
+// Three trainings that nothing compares would look like a check of resuming.
+bool asks_of_going_on(const Cell& cell) {
+  return std::ranges::any_of(cell.thresholds,
+                             [](const CellThreshold& threshold) { return threshold.metric == kResumeMismatches; });
+}
+
+// A rule that no file has.
+ThresholdRule always_zero(std::string_view metric, const Mark& mark, bool vs_reference) {
+  return {.metric = std::string(metric),
+          .of = {},
+          .bound = Bound{Bound::Kind::max, 0, "max: 0", vs_reference},
+          .where = {},
+          .mark = mark};
+}
+
 // Threads, instructions: other values leave the same numbers but for their rounding.
 bool only_reorders(const Knob* knob) { return knob != nullptr && (knob->keeps_bits || !knob->other_orders.empty()); }
 
@@ -136,11 +151,7 @@ CoordinateLookup selection_coordinates(const Cell& cell) {
 
 RuleUse::RuleUse(const MatrixSpec& matrix)
     : matrix_(matrix),
-      by_reference_{.metric = std::string(kBeyondRounding),
-                    .of = {},
-                    .bound = Bound{Bound::Kind::max, 0, "max: 0", true},
-                    .where = {},
-                    .mark = matrix.reference_mark},
+      by_reference_(always_zero(kBeyondRounding, matrix.reference_mark, true)),
       exclusions_(matrix.exclude),
       excluded_(matrix.exclude.size()),
       required_(matrix.required.size()),
@@ -191,12 +202,21 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
   add(matrix_.thresholds);
   cell.thresholds = thresholds_for(selected);
   if (is_held_against_another_stack(cell, coordinates) && !asks_of_differences(cell)) {
-    selected.rules.insert(selected.rules.begin() + static_cast<std::ptrdiff_t>(selected.of_suite), &by_reference_);
-    ++selected.of_suite;
-    cell.thresholds = thresholds_for(selected);
+    ask_too(by_reference_, selected, cell);
   }
+  if (cell.request.workload.resume_after > 0 && !asks_of_going_on(cell)) ask_too(going_on_of(suite), selected, cell);
   cell.exclusive = cell.exclusive || std::ranges::any_of(cell.thresholds, &is_of_time);
   if (cell.required) cell.gaps = unarmed_dimensions({matrix_, suite, cell, coordinates, is_reference});
+}
+
+void RuleUse::ask_too(const ThresholdRule& rule, Selected& selected, Cell& cell) {
+  selected.rules.insert(selected.rules.begin() + static_cast<std::ptrdiff_t>(selected.of_suite), &rule);
+  ++selected.of_suite;
+  cell.thresholds = thresholds_for(selected);
+}
+
+const ThresholdRule& RuleUse::going_on_of(const SuiteSpec& suite) {
+  return going_on_.try_emplace(suite.name, always_zero(kResumeMismatches, suite.mark, false)).first->second;
 }
 
 bool RuleUse::is_held_against_another_stack(const Cell& cell, const CoordinateLookup& coordinates) const {

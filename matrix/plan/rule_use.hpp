@@ -26,7 +26,8 @@ class RuleUse {
   // Applies `required`, injections and thresholds. `is_reference` says that others are compared with this cell, so
   // bounds against the reference do not hold for it. A training whose reference is another stack is asked whether its
   // numbers differ by more than rounding, unless a rule asks that or an armed one lets no bit differ. A rule can still
-  // disarm that. A cell with an armed bound on a time gets the machine to itself, whatever its suite says.
+  // disarm that. One that is stopped and resumed is asked for the same numbers as one that was not, likewise. A cell
+  // with an armed bound on a time gets the machine to itself, whatever its suite says.
   void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
   // Reports rules that selected no cell (RB024 for `exclude`, RB040 for the rest) and bounds that took away a suite's
@@ -45,12 +46,16 @@ class RuleUse {
 
   std::vector<CellThreshold> thresholds_of(const Selected& selected);
   const SharedList<CellThreshold>& thresholds_for(const Selected& selected);
+  // Behind the rules of the suite, so that those of the matrix still hold over it.
+  void ask_too(const ThresholdRule& rule, Selected& selected, Cell& cell);
+  const ThresholdRule& going_on_of(const SuiteSpec& suite);
   // A suite holds ranks against one rank, each on its own stack. Both may train other numbers than the reference's
   // stack does. False where the reference also has another precision, say, which changes the numbers by itself.
   bool is_held_against_another_stack(const Cell& cell, const CoordinateLookup& coordinates) const;
 
   const MatrixSpec& matrix_;
   const ThresholdRule by_reference_;
+  std::map<std::string, ThresholdRule> going_on_;  // by suite
   SelectionIndex exclusions_;
   std::vector<bool> excluded_;
   std::vector<bool> required_;

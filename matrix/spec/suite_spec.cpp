@@ -169,7 +169,9 @@ constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"preset", kRequired, "One of its sizes.", &read_preset},
     {"steps", kRequired, "Training steps.", &read_count<&WorkloadRequest::steps>},
     {"batch_size", kRequired, "Samples a step.", &read_count<&WorkloadRequest::batch_size>},
-    {"resume_after", kOptional, "Trained once more in two processes: stopped after so many steps, and resumed.",
+    {"resume_after", kOptional,
+     "Trained once more in two processes: stopped after so many steps, and resumed. All have to have the same bits "
+     "(`numerics.resume_mismatches`), which needs `trace: tensor`.",
      &read_count<&WorkloadRequest::resume_after>},
     {"resume_world_size", kOptional,
      "Of `resume_after`: so many ranks go on; `accumulate` follows, so that all ranks do as many micro-batches.",
