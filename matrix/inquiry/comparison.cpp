@@ -1,6 +1,7 @@
 #include "matrix/inquiry/comparison.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -110,6 +111,16 @@ std::string repeats_problem(const ComparedSide& side, const std::string& name) {
   return problem;
 }
 
+// A run that is compared with itself or with a copy of it, under whatever name.
+bool are_of_one_process(const ComparedSide& measured, const ComparedSide& expected) {
+  if (!measured.stored || !expected.stored) return false;
+  std::set<std::string_view> ours;
+  for (const AttemptRecord& repeat : measured.stored->repeats) ours.insert(repeat.nonce);
+  return std::ranges::any_of(expected.stored->repeats, [&](const AttemptRecord& repeat) {
+    return !repeat.nonce.empty() && ours.contains(repeat.nonce);
+  });
+}
+
 // What forbids to say `equal` of two sides whose compared steps are equal.
 std::vector<std::string> reasons_against_equality(const CellComparison& comparison, const ComparedSide& measured,
                                                   const ComparedSide& expected) {
@@ -121,6 +132,9 @@ std::vector<std::string> reasons_against_equality(const CellComparison& comparis
       reasons.push_back(fmt::format("{} of {}: nothing was trained", nothing,
                                     side == &measured ? comparison.measured_name : comparison.expected_name));
     }
+  }
+  if (are_of_one_process(measured, expected)) {
+    reasons.emplace_back("both sides are what one and the same process left, which says nothing");
   }
   std::erase(reasons, "");
   reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());

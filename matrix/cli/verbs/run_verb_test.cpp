@@ -269,14 +269,30 @@ TEST_CASE("a run compared alone holds its cells against their references, and sa
   CHECK_FALSE(fs::exists(place.run_folder() / "comparisons.json"));  // of one cell alone
 
   const std::string run = place.run_folder().string();
-  const Said itself = place.say(&declare_compare, {run + ":short-mlp-old-cpu", run + ":short-mlp-old-cpu", "--json"});
-  CHECK(itself.code == ExitCode::passed);
-  CHECK(json::parse(itself.out).at("schema") == "reprobench/comparison");
-  CHECK(json::parse(itself.out).at("word") == "equal");
-  const Said quiet = place.say(&declare_compare, {run, run, "--only-changed"});
+  const RunPlace beside;
+  beside.run("drift=5");
+  const std::string other = beside.run_folder().string();
+  const Said alike = place.say(&declare_compare, {run + ":short-mlp-old-cpu", other + ":short-mlp-old-cpu", "--json"});
+  CHECK(alike.code == ExitCode::passed);
+  CHECK(json::parse(alike.out).at("schema") == "reprobench/comparison");
+  CHECK(json::parse(alike.out).at("word") == "equal");
+  const Said quiet = place.say(&declare_compare, {run, other, "--only-changed"});
   CHECK(quiet.code == ExitCode::passed);
   CHECK(quiet.out == "2 pairs compared: 2 equal (exit 0)\n");
-  CHECK_THAT(place.say(&declare_compare, {run, run}).out, Contains("short-mlp-old-cpu against short-mlp-old-cpu"));
+  CHECK_THAT(place.say(&declare_compare, {run, other}).out, Contains("short-mlp-old-cpu"));
+}
+
+TEST_CASE("a run is not the equal of itself, under whatever name", "[cli][process]") {
+  const RunPlace place;
+  place.run();
+  const fs::path copy = place / "copy";
+  fs::copy(place.run_folder(), copy, fs::copy_options::recursive);
+  for (const std::string& other : {place.run_folder().string(), copy.string()}) {
+    const Said said = place.say(&declare_compare, {place.run_folder().string(), other});
+    CHECK(said.code == ExitCode::undecided);
+    CHECK_THAT(said.out, Contains("one and the same process") &&
+                             Catch::EndsWith("2 pairs compared: 0 equal, 2 not comparable (exit 3)\n"));
+  }
 }
 
 TEST_CASE("words of a comparison are refused where they can mean nothing", "[cli][process]") {
