@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/exec/python.hpp"
+#include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 namespace {
@@ -13,6 +14,9 @@ std::string last_line(const std::string& text) {
   const auto begin = text.find_last_of('\n', end);
   return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? -1 : begin));
 }
+
+// As reports/reprobench_report/__main__.py writes them.
+constexpr const char* kReports[] = {"report.html", "summary.md", "checks.csv", "measurements.csv", "phases.csv"};
 
 }  // namespace
 
@@ -30,6 +34,15 @@ ReportOutcome write_reports(const Project& project, const std::filesystem::path&
     return {"", fmt::format("the report generator ended with {}: {}", result.exit_code, last_line(result.err))};
   }
   return {result.out, ""};
+}
+
+void remove_reports(const std::filesystem::path& run_folder) {
+  for (const char* name : kReports) {
+    const std::filesystem::path file = run_folder / "report" / name;
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error) throw StoreError(fmt::format("cannot remove {}: {}", file.string(), error.message()));
+  }
 }
 
 }  // namespace reprobench

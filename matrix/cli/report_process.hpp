@@ -17,4 +17,7 @@ struct ReportOutcome {
 ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder,
                             const std::filesystem::path& to = {});
 
+// Those of an earlier verdict, which would outlive it where the generator then fails. Throws StoreError.
+void remove_reports(const std::filesystem::path& run_folder);
+
 }  // namespace reprobench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/report_process.hpp"
 #include "matrix/record/result_index.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/verdict_seal.hpp"
@@ -11,6 +12,7 @@
 namespace reprobench {
 
 void write_verdict_files(const std::filesystem::path& run_folder, const RunVerdict& verdict) {
+  remove_reports(run_folder);
   write_file_atomically(run_folder / "junit.xml", to_junit(verdict));
   write_sealed_verdict(run_folder, to_json(verdict).dump(1) + "\n");
 }

@@ -20,6 +20,8 @@ from .phases import has_phases, phases_csv
 
 # Exit codes of the coordinator (matrix/contract/exit_code.hpp) that a report can end with.
 EXIT_STORE = 5
+# matrix/cli/report_process.cpp has the names of all reports.
+WRITTEN_IF_MEASURED = frozenset({"measurements.csv", "phases.csv"})
 
 
 def write_atomically(path: Path, content: str) -> None:
@@ -56,6 +58,8 @@ def write_reports(run_folder: Path, out_folder: Path) -> list[Path]:
     paths = [out_folder / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):
         write_atomically(path, content)
+    for name in WRITTEN_IF_MEASURED - contents.keys():  # of an earlier verdict, or of another run
+        (out_folder / name).unlink(missing_ok=True)
     return paths
 
 

@@ -63,6 +63,13 @@ class Reports(unittest.TestCase):
                 paths = write_reports(golden_run.write_run(Path(folder), documents), Path(folder) / "out")
                 self.assertEqual("phases.csv" in [path.name for path in paths], expected)
 
+    def test_no_file_of_an_earlier_report_stays_beside_one_that_has_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out"
+            for documents, expected in ((timed_documents(), True), (golden_run.documents(), False)):
+                write_reports(golden_run.write_run(Path(folder), documents), out)
+                self.assertEqual((out / "phases.csv").exists(), expected)
+
 
 if __name__ == "__main__":
     unittest.main()

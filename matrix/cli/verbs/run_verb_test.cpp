@@ -205,6 +205,23 @@ TEST_CASE("a report is asked for unless it is left out, its trouble is said and 
   CHECK_THAT(said.err, Contains("report: the report generator ended with 1: no\nrun "));
 }
 
+TEST_CASE("no page outlives the verdict that it shows, also where the generator fails", "[cli][process]") {
+  const RunPlace place;
+  place.run();
+  const fs::path report = place.run_folder() / "report";
+  fs::create_directories(report);
+  for (const char* name : {"report.html", "summary.md", "checks.csv", "measurements.csv", "phases.csv", "notes.txt"}) {
+    written_file(report / name, "PASSED");
+  }
+  const FakePython broken(place, "echo no >&2; exit 1\n");
+  CHECK_THROWS_WITH(place.say(&declare_report, {}), Contains("ended with 1"));
+  CHECK(fs::exists(report / "report.html"));  // of the verdict that still stands
+  CHECK_THROWS_WITH(place.say(&declare_report, {"--rejudge"}), Contains("ended with 1"));
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(report)) left.push_back(entry.path().filename());
+  CHECK(left == std::vector<std::string>{"notes.txt"});
+}
+
 TEST_CASE("a report judges what has no verdict, and again what is asked, and refuses what changed since",
           "[cli][process]") {
   const RunPlace place;
