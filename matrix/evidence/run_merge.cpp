@@ -30,7 +30,8 @@ PlannedCell as_planned(PlannedCell planned) {
 }
 
 // What the plans of two hosts must agree on. Skips, notes and planted faults are each host's own, as are the data sheet
-// of its GPU and the memory that is predicted for cells that run there, and a bound's place names a file of the host's.
+// of its GPU and the memory that is predicted for cells that run there. A bound's place names a file of the host's, and
+// so do the sentences that speak of it.
 nlohmann::json what_must_agree(const PlannedCell& planned) {
   PlannedCell bare = as_planned(planned);
   bare.skip.reset();
@@ -39,7 +40,11 @@ nlohmann::json what_must_agree(const PlannedCell& planned) {
   bare.cell.memory_bytes = 0;
   bare.cell.request.peaks.reset();
   std::vector<CellThreshold> thresholds = bare.cell.thresholds.items();
-  for (CellThreshold& threshold : thresholds) threshold.mark = threshold.gate_mark = {};
+  for (CellThreshold& threshold : thresholds) {
+    threshold.mark = threshold.gate_mark = {};
+    threshold.loosens = threshold.loosens.substr(0, threshold.loosens.rfind(" ("));
+  }
+  for (Gap& gap : bare.cell.gaps) gap.sentence.clear();
   bare.cell.thresholds = std::move(thresholds);
   return to_json(bare);
 }

@@ -273,9 +273,14 @@ TEST_CASE("what only the host knows that runs a cell keeps no runs apart, in eit
     planned_in(gpu, kGpuId).notes = {"driver 1 is under 2"};
   }
   SECTION("where the file of a bound lies") {
-    planned_in(cpu, kGpuId).cell.thresholds = std::vector<CellThreshold>(1);
+    CellThreshold here;
+    here.loosens = "max: 1 (here.yaml:3:4)";
+    planned_in(cpu, kGpuId).cell.thresholds = std::vector<CellThreshold>{here};
+    planned_in(cpu, kGpuId).cell.gaps = {{Dimension::memory, "unarmed", "by here.yaml:3:4"}};
+    planned_in(gpu, kGpuId).cell.gaps = {{Dimension::memory, "unarmed", "by elsewhere.yaml:3:4"}};
     CellThreshold elsewhere;
     elsewhere.mark = elsewhere.gate_mark = {"elsewhere.yaml", 3, 4};
+    elsewhere.loosens = "max: 1 (elsewhere.yaml:3:4)";
     planned_in(gpu, kGpuId).cell.thresholds = std::vector<CellThreshold>{elsewhere};
   }
   for (const bool cpu_first : {true, false}) {
@@ -285,6 +290,21 @@ TEST_CASE("what only the host knows that runs a cell keeps no runs apart, in eit
     CHECK(ran.memory_bytes == planned_in(gpu, kGpuId).cell.memory_bytes);
     CHECK(ran.injections.size() == planned_in(gpu, kGpuId).cell.injections.size());
   }
+}
+
+TEST_CASE("what a bound of the suite was, and a question that nobody can answer, are the matrix's", "[evidence]") {
+  const auto merged_with = [](const CellThreshold& ours, const std::vector<Gap>& gaps) {
+    MergeSource one = source("r-1", "a", {kReferenceId});
+    MergeSource other = source("r-2", "b", {kCandidateId});
+    planned_in(one, kReferenceId).cell.thresholds = std::vector<CellThreshold>(1);
+    planned_in(other, kReferenceId).cell.thresholds = std::vector<CellThreshold>{ours};
+    planned_in(other, kReferenceId).cell.gaps = gaps;
+    merge_runs({one, other});
+  };
+  CellThreshold loosened;
+  loosened.loosens = "max: 1 (s.yaml:3:4)";
+  CHECK_THROWS_WITH(merged_with(loosened, {}), Contains("`thresholds` differs"));
+  CHECK_THROWS_WITH(merged_with({}, {{Dimension::memory, "unarmed", "by s.yaml:3:4"}}), Contains("`gaps` differs"));
 }
 
 TEST_CASE("a field that one plan alone has is a difference, whichever comes first", "[evidence]") {
