@@ -1,6 +1,7 @@
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -114,7 +115,7 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
   return comparison;
 }
 
-Match judged_by(const CellComparison& comparison, FailOn what) {
+Match judged_by_replays(const CellComparison& comparison, FailOn what) {
   if (comparison.word != Match::differs || what == FailOn::any) return comparison.word;
   if (comparison.non_finite || !comparison.losses_apart.empty()) return Match::differs;
   if (comparison.one_process && comparison.one_process->word != Match::equal) return comparison.one_process->word;
@@ -128,6 +129,16 @@ Match judged_by(const CellComparison& comparison, FailOn what) {
   const bool is_harmless =
       word == ExplainedWord::rounding || (is_other && explained->lockstep->word == LockstepWord::rounding);
   return is_harmless && comparison.doubts.empty() ? Match::equal : Match::not_comparable;
+}
+
+Match judged_by(const CellComparison& comparison, FailOn what) {
+  const Match judged = judged_by_replays(comparison, what);
+  if (judged != Match::equal || comparison.word == Match::equal) return judged;
+  const auto& [trajectory, curves] = std::tie(comparison.trajectory, comparison.equivalence);
+  if (trajectory && trajectory->word == "outside") return Match::differs;
+  const bool is_open =
+      !comparison.unanswered.empty() || (trajectory && trajectory->word != "within") || (curves && !curves->equivalent);
+  return is_open ? Match::not_comparable : judged;
 }
 
 Match overall_word(const std::vector<CellComparison>& comparisons, const StoredPairs& found, FailOn what) {
@@ -148,6 +159,15 @@ std::string count_text(const std::vector<CellComparison>& comparisons, const Sto
   if (!found.without_partner.empty()) {
     text +=
         fmt::format("; {} without a partner: {}", found.without_partner.size(), fmt::join(found.without_partner, ", "));
+  }
+  // They stand with their pair; who reads the last line alone would take `equal` for all that was compared.
+  std::ptrdiff_t worse = 0;
+  for (const CellComparison& comparison : comparisons) {
+    worse += std::ranges::count(comparison.ratios, CheckStatus::failed, &CellRatio::status);
+  }
+  if (worse > 0) {
+    text += fmt::format("; {} bound{} on speed or memory {} not hold, which is no part of the exit code", worse,
+                        worse == 1 ? "" : "s", worse == 1 ? "does" : "do");
   }
   if (found.skipped > 0) text += fmt::format("; {} skipped", found.skipped);
   if (found.probes > 0) text += fmt::format("; {} of probes, judged by checks alone", found.probes);

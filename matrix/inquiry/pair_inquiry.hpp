@@ -25,8 +25,12 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
 // differ), or a defect.
 enum class FailOn { any, another_computation, defect };
 
-// The word of a pair under this rule. A difference that does not fail counts as equal. One that nobody could judge is
-// never equal, nor is a loss that is not finite.
+// The word of a pair under this rule, by what its replays say of the difference. A difference that does not fail counts
+// as equal. One that nobody could judge is never equal, nor is a loss that is not finite.
+Match judged_by_replays(const CellComparison& comparison, FailOn what);
+
+// The same, and no course that was asked for lies farther off than rounding takes it. A question that got no answer
+// leaves it open.
 Match judged_by(const CellComparison& comparison, FailOn what);
 
 // The word of all pairs. A difference wins over a pair that cannot be compared, and that wins over equal pairs. A cell

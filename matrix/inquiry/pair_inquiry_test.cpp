@@ -196,6 +196,26 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
   CHECK(judged_by(comparison, FailOn::defect) == not_comparable);
 }
 
+TEST_CASE("rounding does not excuse a course that drifts away, or a question without an answer", "[inquiry]") {
+  CellComparison comparison;
+  comparison.word = Match::differs;
+  Explanation& explanation = comparison.explanation.emplace();
+  explanation.lockstep.emplace().word = LockstepWord::rounding;
+  explanation.call.emplace();
+  explanation.diagnosis = source_diagnosis(explanation, explanation);
+  const auto judged = [&] { return judged_by(comparison, FailOn::defect); };
+  CHECK(judged() == Match::equal);
+  comparison.trajectory.emplace().word = "within";
+  comparison.equivalence.emplace().equivalent = true;
+  CHECK(judged() == Match::equal);
+  SECTION("outside the ensemble") { comparison.trajectory->word = "outside"; }
+  SECTION("of a trajectory") { comparison.trajectory->word = "not_judged"; }
+  SECTION("loss curves that are not shown to be equivalent") { comparison.equivalence->equivalent = false; }
+  SECTION("whose replay failed") { comparison.unanswered = {"trajectory: out of memory"}; }
+  CHECK(judged() == (comparison.trajectory->word == "outside" ? Match::differs : Match::not_comparable));
+  CHECK(judged_by_replays(comparison, FailOn::defect) == Match::equal);
+}
+
 TEST_CASE("the count says what was compared and what was not", "[inquiry]") {
   std::vector<CellComparison> comparisons(4);
   comparisons[0].word = comparisons[1].word = Match::equal;
@@ -208,6 +228,13 @@ TEST_CASE("the count says what was compared and what was not", "[inquiry]") {
   found.probes = 4;
   CHECK(count_text(comparisons, found) ==
         "1 pair compared: 1 equal; 2 without a partner: a:1, b:2; 3 skipped; 4 of probes, judged by checks alone");
+  comparisons[0].ratios.resize(2);
+  CHECK(count_text(comparisons, {}) == "1 pair compared: 1 equal");
+  comparisons[0].ratios[1].status = CheckStatus::failed;
+  const std::string said = " on speed or memory {} not hold, which is no part of the exit code";
+  CHECK(count_text(comparisons, {}) == "1 pair compared: 1 equal; 1 bound" + fmt::format(fmt::runtime(said), "does"));
+  comparisons[0].ratios[0].status = CheckStatus::failed;
+  CHECK(count_text(comparisons, {}) == "1 pair compared: 1 equal; 2 bounds" + fmt::format(fmt::runtime(said), "do"));
 }
 
 TEST_CASE("an ensemble moves weights of its own choice, the same ones every time, and never a bias", "[ensemble]") {

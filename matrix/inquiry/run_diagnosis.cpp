@@ -99,7 +99,7 @@ std::vector<SidePair> pairs_to_diagnose(StoredPairs found) {
 
 CellDiagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
   const auto say = [&](ExplainedWord word, std::string sentence) { return named_of(pair, word, std::move(sentence)); };
-  const Match judged = judged_by(comparison, FailOn::another_computation);
+  const Match judged = judged_by_replays(comparison, FailOn::another_computation);
   if (judged == Match::differs) {
     const auto& explained = comparison.explanation;
     const bool is_of_steps = explained && explained->diagnosis && explained->diagnosis->word != ExplainedWord::defect &&

@@ -248,11 +248,13 @@ std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
   for (const ClaimableComponent& component : claimable_components()) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", component.name);
   }
-  app.footer(app.get_footer() +
-             fmt::format("\nOf a stack: reprobench explain stack 'torch=2.9 cuda=11.8 driver=525' is answered by the "
-                         "facts and needs no run. Names: {}. Here: 0 such a stack exists, 1 contradicted, 2 usage or "
-                         "facts that contradict each other, 3 unknown, or the question leaves open on what it depends.",
-                         names));
+  app.footer(
+      app.get_footer() +
+      fmt::format("\nOf a cell: 0 it is explained, whatever came of it; 3 files of the run changed since it was judged."
+                  "\nOf a stack: reprobench explain stack 'torch=2.9 cuda=11.8 driver=525' is answered by the "
+                  "facts and needs no run. Names: {}. Here: 0 such a stack exists, 1 contradicted, 2 usage or "
+                  "facts that contradict each other, 3 unknown, or the question leaves open on what it depends.",
+                  names));
   return [options, &context] { return explain(*options, context); };
 }
 

@@ -36,6 +36,9 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
   app.add_flag("--rejudge", options->rejudge,
                "Judge the run's files again with this build first (writes verdict.json and junit.xml), and end with "
                "that verdict");
+  app.footer(app.get_footer() +
+             "\nHere: where the run has its verdict already and --rejudge is not given, 0 says that the reports were "
+             "written,\nand nothing of the run.");
   return [options, &context] {
     const Project project(context.store);
     const auto folder = find_run(project.store(), options->run);
