@@ -7,6 +7,7 @@
 
 #include "matrix/numerics/steps/tensor_distance.hpp"
 #include "matrix/verdict/divergence.hpp"
+#include "matrix/verdict/metrics/over_repeats.hpp"
 #include "matrix/verdict/metrics/probe_metrics.hpp"
 #include "matrix/verdict/metrics/skipped_updates.hpp"
 
@@ -89,6 +90,25 @@ Measurement first_difference(const CellEvidence& cell, const CellEvidence& refer
   return found;
 }
 
+// The parameter whose first gradients are farthest apart.
+Measurement farthest_first_gradient(const AttemptRecord& measured, const AttemptRecord& expected,
+                                    const std::string& precision) {
+  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
+  FarthestTensor farthest;
+  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
+    const TensorsRecord* ours = tensors_of_step(*measured.ranks[i].trace, 1);
+    const TensorsRecord* theirs = tensors_of_step(*expected.ranks[i].trace, 1);
+    const auto found = ours == nullptr || theirs == nullptr
+                           ? std::nullopt
+                           : farthest_tensor(*ours, *theirs, TensorRole::parameter_gradient, precision);
+    if (!found) return no_value(kNoGradientSketches);
+    if (farthest.name.empty() || found->distance_rel > farthest.distance_rel) farthest = *found;
+  }
+  Measurement found{farthest.distance_rel, std::nullopt, ""};
+  if (farthest.distance_rel > 0) found.finding = farthest.name;
+  return found;
+}
+
 }  // namespace
 
 Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
@@ -107,9 +127,10 @@ Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
   return worst;
 }
 
-// A single odd repeat is repeat_mismatches' business: the reference is held against the first.
 Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* reference) {
-  return differing_steps(cell.repeats[0], reference->repeats[0], reference->slug);
+  return worst_of_repeats(cell, [&](const AttemptRecord& repeat) {
+    return differing_steps(repeat, reference->repeats[0], reference->slug);
+  });
 }
 
 // Equal bits need no diagnosis; other bits are never judged by anything else.
@@ -156,37 +177,29 @@ Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* ref
 }
 
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  return largest_distance(cell.repeats[0], reference->repeats[0], kNoGradientSketches,
-                          [](const Trace& a, const Trace& b) { return gradient_distance_rel(a, b, 1); });
+  return worst_of_repeats(cell, [&](const AttemptRecord& repeat) {
+    return largest_distance(repeat, reference->repeats[0], kNoGradientSketches,
+                            [](const Trace& a, const Trace& b) { return gradient_distance_rel(a, b, 1); });
+  });
 }
 
 Measurement first_gradient_tensor_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  const AttemptRecord& measured = cell.repeats[0];
-  const AttemptRecord& expected = reference->repeats[0];
-  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
-  FarthestTensor farthest;
-  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
-    const TensorsRecord* ours = tensors_of_step(*measured.ranks[i].trace, 1);
-    const TensorsRecord* theirs = tensors_of_step(*expected.ranks[i].trace, 1);
-    const auto found = ours == nullptr || theirs == nullptr
-                           ? std::nullopt
-                           : farthest_tensor(*ours, *theirs, TensorRole::parameter_gradient, cell.precision);
-    if (!found) return no_value(kNoGradientSketches);
-    if (farthest.name.empty() || found->distance_rel > farthest.distance_rel) farthest = *found;
-  }
-  Measurement found{farthest.distance_rel, std::nullopt, ""};
-  if (farthest.distance_rel > 0) found.finding = farthest.name;
-  return found;
+  return worst_of_repeats(cell, [&](const AttemptRecord& repeat) {
+    return farthest_first_gradient(repeat, reference->repeats[0], cell.precision);
+  });
 }
 
 Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  return largest_distance(cell.repeats[0], reference->repeats[0], "a loss is missing", &largest_loss_distance_rel);
+  return worst_of_repeats(cell, [&](const AttemptRecord& repeat) {
+    return largest_distance(repeat, reference->repeats[0], "a loss is missing", &largest_loss_distance_rel);
+  });
 }
 
 Measurement first_step_to_cpu_rel(const CellEvidence& cell, const CellEvidence* on_cpu) {
   const Measurement gradients = first_gradient_rel(cell, on_cpu);
-  const Measurement loss = largest_distance(cell.repeats[0], on_cpu->repeats[0], "the first step's loss is missing",
-                                            &first_loss_distance_rel);
+  const Measurement loss = worst_of_repeats(cell, [&](const AttemptRecord& repeat) {
+    return largest_distance(repeat, on_cpu->repeats[0], "the first step's loss is missing", &first_loss_distance_rel);
+  });
   for (const Measurement* found : {&gradients, &loss}) {
     if (!found->value) return *found;
   }

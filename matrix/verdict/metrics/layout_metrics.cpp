@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/verdict/metrics/over_repeats.hpp"
 #include "matrix/verdict/metrics/rank_tensors.hpp"
 
 namespace reprobench {
@@ -272,6 +273,34 @@ Measurement share_of_one_rank(const CellEvidence& cell, const CellEvidence& alon
   return worst;
 }
 
+Measurement differing_from(const CellEvidence& alone, const AttemptRecord& ours) {
+  const AttemptRecord& theirs = alone.repeats.front();
+  if (const auto threads = threads_of(ours); threads.empty() || threads != threads_of(theirs)) {
+    return no_value(fmt::format("a rank has `{}` threads, {} has `{}`", threads, alone.slug, threads_of(theirs)));
+  }
+  if (!adds_up_a_subtree(ours.lead())) {
+    return no_value(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
+                                accumulate_of(ours.lead())));
+  }
+  for (const AttemptRecord* attempt : {&ours, &theirs}) {
+    if (const std::string why = incomplete(*attempt); !why.empty()) return no_value(why);
+  }
+  const TensorsList& records = theirs.lead().trace->tensors;
+  if (records.size() != ours.lead().trace->tensors.size()) return no_value("of other steps than " + alone.slug);
+  Differences found;
+  for (std::size_t number = 0; number < records.size(); ++number) {
+    const std::string why = compare_with(records[number], alone.slug, ours, number, found);
+    if (!why.empty()) return no_value(why);
+  }
+  const auto steps = static_cast<std::int64_t>(records.size()) - 1;
+  Measurement measured{found.count(), found.first, ""};
+  measured.repeat = ours.repeat;
+  measured.statement = found.first
+                           ? fmt::format("differs from {} {}, first {}", alone.slug, found.text(steps), found.place())
+                           : fmt::format("has the bits of {} in all {} steps", alone.slug, steps);
+  return measured;
+}
+
 }  // namespace
 
 Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence*) {
@@ -300,34 +329,8 @@ Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvid
   return worst;
 }
 
-// A single odd repeat is repeat_mismatches' business: the first is held against the first.
 Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence* alone) {
-  const AttemptRecord& ours = cell.repeats.front();
-  const AttemptRecord& theirs = alone->repeats.front();
-  if (const auto threads = threads_of(ours); threads.empty() || threads != threads_of(theirs)) {
-    return no_value(fmt::format("a rank has `{}` threads, {} has `{}`", threads, alone->slug, threads_of(theirs)));
-  }
-  if (!adds_up_a_subtree(ours.lead())) {
-    return no_value(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
-                                accumulate_of(ours.lead())));
-  }
-  for (const AttemptRecord* attempt : {&ours, &theirs}) {
-    if (const std::string why = incomplete(*attempt); !why.empty()) return no_value(why);
-  }
-  const TensorsList& records = theirs.lead().trace->tensors;
-  if (records.size() != ours.lead().trace->tensors.size()) return no_value("of other steps than " + alone->slug);
-  Differences found;
-  for (std::size_t number = 0; number < records.size(); ++number) {
-    const std::string why = compare_with(records[number], alone->slug, ours, number, found);
-    if (!why.empty()) return no_value(why);
-  }
-  const auto steps = static_cast<std::int64_t>(records.size()) - 1;
-  Measurement measured{found.count(), found.first, ""};
-  measured.repeat = ours.repeat;
-  measured.statement = found.first
-                           ? fmt::format("differs from {} {}, first {}", alone->slug, found.text(steps), found.place())
-                           : fmt::format("has the bits of {} in all {} steps", alone->slug, steps);
-  return measured;
+  return worst_of_repeats(cell, [&](const AttemptRecord& repeat) { return differing_from(*alone, repeat); });
 }
 
 Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* alone) {

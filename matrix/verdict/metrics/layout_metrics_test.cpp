@@ -59,6 +59,17 @@ TEST_CASE("a later repeat whose ranks differ more speaks for the cell", "[verdic
   CHECK(measured.statement == "in repeat 1 rank 1 differs from rank 0 in 1 of 3 steps");
 }
 
+TEST_CASE("a later repeat that has other bits than one rank speaks for the cell", "[verdict][ranks]") {
+  const CellEvidence alone = evidence_of({{"0", "1"}});
+  CellEvidence cell = two_ranks();
+  cell.repeats.push_back(cell.repeats[0]);
+  cell.repeats[1].repeat = 1;
+  CHECK(differing_from_one_rank(cell, &alone).value == 0);
+  for (RankRecord& rank : cell.repeats[1].ranks) rank.trace->tensors[0].tensors[1].digest = "other";
+  CHECK(differing_from_one_rank(cell, &alone).value == 1);
+  CHECK(differing_from_one_rank(cell, &alone).repeat == 1);
+}
+
 // Two ranks of ZeRO: the weight's optimizer state on the second, with stage 2 its gradient, with stage 3 itself too.
 CellEvidence sharing(const char* zero_stage) {
   CellEvidence cell = two_ranks();

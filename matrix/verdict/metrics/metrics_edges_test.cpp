@@ -43,6 +43,23 @@ TEST_CASE("where bits differ is told by steps and by the state after them", "[ve
   CHECK(said().value == 2);
 }
 
+TEST_CASE("every repeat is held against the other side, not the first alone", "[verdict]") {
+  CellEvidence cell{"cell", "cpu", "", {sample::attempt(0, 1), sample::attempt(1, 1), sample::attempt(2, 1)}};
+  const CellEvidence reference{"other", "cpu", "", {sample::attempt(0, 1)}};
+  const auto said = [&](const char* metric) { return held(metric, cell, &reference); };
+  CHECK(said("numerics.reference_mismatches").value == 0);
+  CHECK(said("numerics.loss_rel").value == 0);
+  cell.repeats[1].lead().trace->steps[3].root = "x";
+  cell.repeats[1].lead().trace->steps[3].loss = exact_float(9.0);
+  CHECK(said("numerics.reference_mismatches").value == 1);
+  CHECK(said("numerics.reference_mismatches").repeat == 1);
+  CHECK(said("numerics.loss_rel").value > 0);
+  cell.repeats[2].lead().trace->steps[3].loss = exact_float(std::nan(""));
+  CHECK(std::isnan(said("numerics.loss_rel").value.value()));
+  cell.repeats[2].lead().trace->steps.clear();
+  CHECK_FALSE(said("numerics.reference_mismatches").value);
+}
+
 TEST_CASE("equal bits need no diagnosis, and other bits pass as rounding alone", "[verdict]") {
   CellEvidence cell{"cell", "cpu", "", {sample::attempt(0, 1)}};
   const CellEvidence reference{"other", "cpu", "", {sample::attempt(0, 1)}};
