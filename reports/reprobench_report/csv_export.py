@@ -1,4 +1,4 @@
-"""checks.csv: one row per cell and check, and one row for a cell without checks. Values at full precision.
+"""checks.csv: one row per cell and check, and one row for a cell without checks. Values at full precision. Each row has the run's verdict.
 
 Columns named `*_rel` are fractions of one. `measured` and `reference` are in the row's `unit`; `limit` is as the bound
 means it, a fraction for max_regression.
@@ -35,14 +35,15 @@ def _field(value: Any, is_number: bool = False) -> Any:
 
 def checks_csv(run: Run) -> str:
     knobs = sorted({name for cell in run.cells for name in cell["coordinates"]} - set(_COORDINATES))
-    header = ["run_id", "cell_id", "slug", "outcome", "outcome_reason", "required", *_COORDINATES, *knobs]
+    # A run may be undecided although every check of every cell passed.
+    header = ["run_id", "run_verdict", "cell_id", "slug", "outcome", "outcome_reason", "required", *_COORDINATES, *knobs]
     header += [f"check_{name}" if name == "reason" else name for name in _CHECK]
     header += [f"divergence_{name}" for name in _DIVERGENCE] + ["reproduce"]
     out = io.StringIO()
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow([escape.csv_text(name) for name in header])
     for cell in run.cells:
-        start = [run.info["run_id"], cell["cell_id"], cell["slug"], cell["outcome"], cell["reason"], cell["required"]]
+        start = [run.info["run_id"], run.verdict["word"], cell["cell_id"], cell["slug"], cell["outcome"], cell["reason"], cell["required"]]
         start += [cell["coordinates"].get(name, "") for name in (*_COORDINATES, *knobs)]
         for check in cell["checks"] or [{}]:
             divergence = check.get("divergence") or {}

@@ -201,6 +201,12 @@ class Csv(unittest.TestCase):
         self.assertEqual(len(rows), sum(max(1, len(cell["checks"])) for cell in run.cells))
         self.assertEqual({row["cell_id"] for row in rows}, {cell["cell_id"] for cell in run.cells})
 
+    def test_each_row_has_the_verdict_of_the_run_which_no_sum_of_checks_gives(self):
+        documents = golden_run.documents()
+        documents["verdict"]["word"] = "undecided"
+        rows = list(csv.DictReader(io.StringIO(checks_csv(golden_run.loaded(documents)))))
+        self.assertEqual({row["run_verdict"] for row in rows}, {"undecided"})
+
     def test_numbers_keep_every_digit_and_words_for_the_others(self):
         changed = golden_run.documents()
         check = next(cell["checks"][0] for cell in changed["verdict"]["cells"] if cell["checks"])
