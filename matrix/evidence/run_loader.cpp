@@ -52,15 +52,22 @@ std::optional<AttemptEnd> known_to_runner(const std::optional<AttemptEnd>& end) 
   }
 }
 
+// The run as it was judged.
+struct JudgedFiles {
+  RunSeal seal;
+  json info;  // of run.json
+};
+
 // Nothing: there is no verdict yet.
-std::optional<RunSeal> seal_in_verdict(const fs::path& run_folder) {
+std::optional<JudgedFiles> judged_files(const fs::path& run_folder) {
   const fs::path path = run_folder / "verdict.json";
   if (!fs::exists(path)) return std::nullopt;
-  const auto seal_of = +[](const json& verdict) {
+  const auto judged = +[](const json& verdict) {
     require_document(verdict, "verdict");
-    return std::optional(read_document<RunSeal>(verdict.at("seal")));
+    return std::optional(
+        JudgedFiles{read_document<RunSeal>(verdict.at("seal")), to_json(read_document<RunInfo>(verdict.at("info")))});
   };
-  return load_own(path, seal_of);
+  return load_own(path, judged);
 }
 
 // Plan and journal, held against each other and against the verdict that was made of them.
@@ -70,9 +77,10 @@ Journal read_sealed_journal(const fs::path& run_folder, const RunSeal& found) {
   };
   Journal journal = read_journal(run_folder / "journal.jsonl");
   const bool is_planned = journal.plan_sha256 == found.plan_sha256;
-  const auto judged = seal_in_verdict(run_folder);
-  if (!is_planned || (judged && judged->plan_sha256 != found.plan_sha256)) refuse("plan.json");
-  if (judged && judged->journal_sha256 != found.journal_sha256) refuse("journal.jsonl");
+  const auto judged = judged_files(run_folder);
+  if (!is_planned || (judged && judged->seal.plan_sha256 != found.plan_sha256)) refuse("plan.json");
+  if (judged && judged->seal.journal_sha256 != found.journal_sha256) refuse("journal.jsonl");
+  if (judged && to_json(load_own(run_folder / "run.json", &run_info_from_document)) != judged->info) refuse("run.json");
   if (const std::string broken = broken_verdict(run_folder, journal.verdict_sha256); !broken.empty()) {
     throw StoreError((run_folder / broken).string());
   }

@@ -130,6 +130,7 @@ struct SealedRun {
     const RunSeal seal = run.finish(sample_info());
     nlohmann::json verdict = document("verdict");
     verdict["seal"] = written(seal);
+    verdict["info"] = to_json(sample_info());
     write_sealed_verdict(folder, verdict.dump());
   }
   AttemptRecord loaded() const { return load_run(folder.string()).cells.at(0).attempts.at(0); }
@@ -223,6 +224,21 @@ TEST_CASE("a journal that changed since the verdict was made of it is refused", 
   fs::resize_file(run.folder / "journal.jsonl", before.rfind('\n', before.size() - 2) + 1);
   CHECK(what_of([&] { load_run(run.folder.string()); }) ==
         (run.folder / "journal.jsonl").string() + " changed since it was judged");
+  fs::remove(run.folder / "verdict.json");
+  CHECK(run.loaded().end == AttemptEnd::completed);
+}
+
+TEST_CASE("a word of run.json that changed since the verdict was made of it is refused", "[evidence]") {
+  const SealedRun run;
+  const fs::path file = run.folder / "run.json";
+  nlohmann::json info = nlohmann::json::parse(read_file(file));
+  write_file_atomically(file, info.dump());  // the same in other blanks
+  CHECK(run.loaded().end == AttemptEnd::completed);
+  info["interrupted"] = !info.at("interrupted").get<bool>();
+  write_file_atomically(file, info.dump());
+  const std::string expected = file.string() + " changed since it was judged";
+  CHECK(what_of([&] { load_run(run.folder.string()); }) == expected);
+  CHECK(what_of([&] { changed_since_judged(run.folder.string()); }) == expected);
   fs::remove(run.folder / "verdict.json");
   CHECK(run.loaded().end == AttemptEnd::completed);
 }
