@@ -2,12 +2,14 @@
 
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "matrix/base/json_parse.hpp"
 #include "matrix/base/usage_error.hpp"
+#include "matrix/exec/kept_document.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -50,6 +52,25 @@ std::filesystem::path file_of(const ComparedSide& base, int members, const std::
                      members);
 }
 
+constexpr std::int64_t kLargestEnvelopeBytes = 64 << 20;
+
+// What is on file decides whether a later run drifts too far, so it has to be what was measured, for this very course.
+std::optional<Envelope> kept_in(const std::filesystem::path& file, const ComparedSide& base, int members,
+                                const Announce& announce) {
+  const KeptDocument kept = read_kept_document(file, kLargestEnvelopeBytes);
+  if (kept.value.is_discarded() && !kept.is_damaged) return std::nullopt;
+  try {
+    if (!kept.is_damaged) {
+      Envelope envelope = envelope_from_json(kept.value);
+      const bool is_of_base = envelope.workload_digest == base.attempt.lead().trace->header.workload_digest;
+      if (is_of_base && envelope.members == members && envelope.stack == base.request.stack) return envelope;
+    }
+  } catch (const ContractError&) {  // of another version
+  }
+  announce(file.string() + " is not what was measured, and left aside");
+  return std::nullopt;
+}
+
 }  // namespace
 
 EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const std::filesystem::path& store,
@@ -59,10 +80,8 @@ EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool aga
   }
   EnsembleEnvelope result;
   result.file = file_of(base, members, store);
-  if (!again && std::filesystem::exists(result.file)) {
-    const nlohmann::json kept = json_or_discarded(read_file(result.file));
-    if (kept.is_discarded()) throw StoreError(result.file.string() + " is not JSON; remove it");
-    result.envelope = envelope_from_json(kept);
+  if (auto kept = again ? std::nullopt : kept_in(result.file, base, members, announce)) {
+    result.envelope = std::move(*kept);
     return result;
   }
   announce(fmt::format("running {} members around {}", members, base.label));
@@ -75,7 +94,9 @@ EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool aga
   result.envelope = envelope_of(traces, *base.attempt.lead().trace, base.request.stack);
   result.is_new = true;
   std::filesystem::create_directories(result.file.parent_path());
-  write_file_atomically(result.file, to_json(result.envelope).dump(1) + "\n");
+  if (!keep_document(result.file, to_json(result.envelope))) {
+    throw StoreError(result.file.string() + " cannot be written");
+  }
   return result;
 }
 

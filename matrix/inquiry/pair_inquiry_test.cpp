@@ -1,9 +1,11 @@
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 #include "ci/catch.hpp"
+#include "matrix/exec/kept_document.hpp"
 #include "matrix/inquiry/ensemble.hpp"
 #include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
+#include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 namespace {
@@ -264,6 +266,22 @@ TEST_CASE("an ensemble moves weights of its own choice, the same ones every time
     CHECK_FALSE(known.is_new);
     CHECK(replays.calls.size() == 1);
     CHECK(known.envelope.points.size() == first.envelope.points.size());
+  }
+  SECTION("what was changed on file, or is of other members, is") {
+    const std::string text = read_file(first.file);
+    const auto at = text.find("\"points\"");
+    for (const std::string& changed : {text.substr(0, at), text.substr(0, at) + " " + text.substr(at), std::string()}) {
+      write_file_atomically(first.file, changed);
+      const auto again =
+          envelope_around(base, 6, false, store, replays, [&](const std::string& line) { said += line; });
+      CHECK(again.is_new);
+      CHECK_THAT(said, Catch::Contains("is not what was measured, and left aside"));
+      CHECK(to_json(again.envelope) == to_json(first.envelope));
+    }
+    Envelope other = first.envelope;
+    other.members = 5;
+    REQUIRE(keep_document(first.file, to_json(other)));
+    CHECK(envelope_around(base, 6, false, store, replays, kSilent).is_new);
   }
   SECTION("unless it is asked for, and then with the same members") {
     CHECK(envelope_around(base, 6, true, store, replays, kSilent).is_new);
