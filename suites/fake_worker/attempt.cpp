@@ -232,6 +232,9 @@ Fingerprint fake_fingerprint(const std::string& stack) {
   return fingerprint;
 }
 
+// With all steps less than a process of this program takes, of which the rest is time outside steps.
+constexpr double kStartToFirstStep_ns = 1e6;
+
 int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder,
                 const std::vector<MappedLibrary>& loaded) {
   before_training(behaviour);
@@ -250,7 +253,7 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   result.peak_rss_bytes = training.peak_rss_bytes();
   result.peak_anonymous_bytes = training.peak_anonymous_bytes();
   result.start_to_first_step_ns =
-      behaviour.does("drop_metric") ? 0 : std::llround(5e7 * behaviour.value("late_start", 1));
+      behaviour.does("drop_metric") ? 0 : std::llround(kStartToFirstStep_ns * behaviour.value("late_start", 1));
   try {
     if (request.workload.is_probe()) {
       result.workload_digest = synthetic_probe_digest(request);
