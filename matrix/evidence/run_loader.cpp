@@ -94,6 +94,8 @@ AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const
   request.nonce = entry.nonce;
   KnownEnd known{known_to_runner(entry.end), entry.rank};
   std::string detail = entry.detail;
+  // Its coordinator was killed, or the journal cut: files of a finished attempt may be there, and nobody sealed them.
+  if (!entry.end) known = {AttemptEnd::lost, std::nullopt}, detail = "the journal does not say how it ended";
   if (entry.files) {
     const std::string broken = broken_seal(run_folder / entry.folder, *entry.files);
     if (!broken.empty()) known = {AttemptEnd::store, std::nullopt}, detail = broken;

@@ -110,6 +110,25 @@ TEST_CASE("a journal cut in its last line loses that line alone", "[evidence]") 
   CHECK(what_of([&] { load_run(folder.string()); }).starts_with((folder / "journal.jsonl:1: checksum is ").string()));
 }
 
+TEST_CASE("an attempt whose end the journal does not have is lost, though all its files are there", "[evidence]") {
+  TemporaryFolder store;
+  SampleAttempt sample;
+  fs::path folder;
+  {
+    RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+    folder = run.folder();
+    sample.write(run.begin_attempt(sample.request) / "rank-0");
+    run.end_attempt(sample.request, AttemptEnd::completed, "exit code 0");
+  }
+  CHECK(load_run(folder.string()).cells.at(0).attempts.at(0).end == AttemptEnd::completed);
+  const std::string journal = read_file(folder / "journal.jsonl");
+  std::ofstream(folder / "journal.jsonl") << journal.substr(0, journal.rfind('\n', journal.size() - 2) + 1);
+  const RunRecord record = load_run(folder.string());
+  const AttemptRecord& attempt = record.cells.at(0).attempts.at(0);
+  CHECK(attempt.end == AttemptEnd::lost);
+  CHECK(attempt.detail == "the journal does not say how it ended");
+}
+
 TEST_CASE("a folder that is no run is named", "[evidence]") {
   TemporaryFolder folder;
   CHECK(what_of([&] { load_run(folder.path.string()); }) ==
