@@ -2,19 +2,22 @@
 
 #include <algorithm>
 
-#include "matrix/base/json_parse.hpp"
 #include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/reader.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/exec/kept_document.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 namespace {
 
+constexpr std::int64_t kLargestJournalBytes = 256 << 20;
+
 BisectRecord record_in(const std::filesystem::path& file) {
-  const ParsedJson parsed = parse_json(read_file(file));
-  if (!parsed.problem.empty()) throw StoreError(file.string() + ": " + parsed.problem + "; remove it");
+  const KeptDocument kept = read_kept_document(file, kLargestJournalBytes);
+  if (kept.is_damaged) throw StoreError(file.string() + " is not what was written; remove it");
   try {
-    return read_document<BisectRecord>(parsed.value);
+    return read_document<BisectRecord>(kept.value);
   } catch (const ContractError& error) {
     throw StoreError(file.string() + ": " + error.what() + "; remove it");
   }
@@ -84,7 +87,7 @@ void BisectJournal::keep_check(const CheckObservation& observation) {
 
 void BisectJournal::write() const {
   std::filesystem::create_directories(file_.parent_path());
-  write_file_atomically(file_, written(record_).dump(1) + "\n");
+  if (!keep_document(file_, written(record_))) throw StoreError(file_.string() + " cannot be written");
 }
 
 }  // namespace reprobench

@@ -2,9 +2,9 @@
 // and no sample counts twice. Entries belong to a stack as it was. If its identity changes, its entries become
 // worthless and are removed.
 //
-// The file is replaced as a whole after each entry, so that a kill leaves all entries, or all but the last. If two
-// bisects of one question run at a time, the later one to write keeps its own entries. The other's are lost, never
-// mixed.
+// The file (kept_document.hpp) is replaced as a whole after each entry, so that a kill leaves all entries, or all but
+// the last. If two bisects of one question run at a time, the later one to write keeps its own entries. The other's are
+// lost, never mixed.
 #pragma once
 
 #include <filesystem>

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "matrix/exec/kept_document.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
@@ -27,6 +28,8 @@ StackObservation observation(const std::string& stack, char of = '1') {
 }
 
 PairKey key(const std::string& stack, char of = '1') { return {stack, identity(of), "old", identity('0'), false}; }
+
+nlohmann::json document_in(const BisectJournal& journal) { return read_kept_document(journal.file(), 1 << 20).value; }
 
 TEST_CASE("what a bisect has seen is there for the next call, for the same stack alone", "[bisect]") {
   const TemporaryFolder store;
@@ -105,8 +108,7 @@ TEST_CASE("a pair that is kept twice counts once", "[bisect]") {
   BisectJournal journal(store.path, "q", false);
   journal.keep_pair({key("new"), 0, 2, 1});
   journal.keep_pair({key("new"), 0, 4, 1});
-  const auto document = nlohmann::json::parse(read_file(journal.file()));
-  CHECK(document.at("pairs").size() == 1);
+  CHECK(document_in(journal).at("pairs").size() == 1);
   CHECK(journal.find_pair(key("new"), 0) == std::pair(4.0, 1.0));
 }
 
@@ -127,7 +129,7 @@ TEST_CASE("a bisect that is killed at any moment leaves a journal that can be re
     while (journal.find_pair(key("new"), kept)) ++kept;
     CHECK_FALSE(journal.find_pair(key("new"), kept + 1));
     if (std::filesystem::exists(journal.file())) {
-      CHECK(nlohmann::json::parse(read_file(journal.file())).at("pairs").size() == static_cast<std::size_t>(kept));
+      CHECK(document_in(journal).at("pairs").size() == static_cast<std::size_t>(kept));
     }
   }
 }
@@ -137,13 +139,17 @@ TEST_CASE("a damaged journal, and one of another question, are never read as not
   BisectJournal journal(store.path, "q", false);
   journal.keep(observation("new"));
   const std::string text = read_file(journal.file());
-  for (const std::string& damaged : {text.substr(0, text.size() / 2), std::string("{}"), std::string()}) {
+  std::string another_digit = text;
+  another_digit[another_digit.rfind('b')] = 'c';
+  for (const std::string& damaged :
+       {text.substr(0, text.size() / 2), another_digit, std::string("{}"), std::string()}) {
     std::ofstream(journal.file(), std::ios::binary) << damaged;
     CHECK_THROWS_WITH(BisectJournal(store.path, "q", false), Contains("remove it"));
   }
-  auto document = nlohmann::json::parse(text);
+  journal.keep(observation("new"));
+  auto document = document_in(journal);
   document["question"] = "p";
-  std::ofstream(journal.file(), std::ios::binary) << document.dump();
+  keep_document(journal.file(), document);
   CHECK_THROWS_WITH(BisectJournal(store.path, "q", false), Contains("another question"));
 }
 
