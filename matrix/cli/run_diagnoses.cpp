@@ -6,6 +6,7 @@
 
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/text/progress.hpp"
+#include "matrix/cli/text/text_table.hpp"
 #include "matrix/contract/device/device_class.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/run_diagnosis.hpp"
@@ -30,8 +31,10 @@ RunDiagnosisSettings settings_of(const Project& project, double budget_s) {
 std::string told_text(const DiagnosedCell& told, const Terminal& terminal) {
   const CellDiagnosis& diagnosis = told.diagnosis;
   const bool is_harmless = diagnosis.word == ExplainedWord::rounding;
-  return fmt::format("{} {}: {}\n", terminal.paint_log("diagnosis    ", is_harmless ? Style::dim : Style::red),
-                     to_string(diagnosis.word), diagnosis.sentence);
+  constexpr std::size_t kLabelColumns = 14;
+  const std::string text = fmt::format("{}: {}", to_string(diagnosis.word), diagnosis.sentence);
+  return fmt::format("{} {}\n", terminal.paint_log("diagnosis    ", is_harmless ? Style::dim : Style::red),
+                     wrapped(text, kLabelColumns, kLabelColumns));
 }
 
 }  // namespace

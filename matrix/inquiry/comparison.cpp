@@ -126,8 +126,13 @@ std::vector<std::string> reasons_against_equality(const CellComparison& comparis
                                                   const ComparedSide& expected) {
   std::vector<std::string> reasons{repeats_problem(measured, comparison.measured_name)};
   if (expected.label != measured.label) reasons.push_back(repeats_problem(expected, comparison.expected_name));
+  // A failed check of repeats says no more than the side that does not repeat itself.
+  const bool is_unrepeated = std::ranges::any_of(
+      reasons, [](const std::string& reason) { return reason.find("does not repeat itself") != std::string::npos; });
   for (const ComparedSide* side : {&measured, &expected}) {
-    if (side->stored) reasons.push_back(side->stored->wrong_numbers);
+    const bool is_of_repeats =
+        side->stored && side->stored->wrong_numbers.find(" fails numerics.repeat_mismatches: ") != std::string::npos;
+    if (side->stored && !(is_of_repeats && is_unrepeated)) reasons.push_back(side->stored->wrong_numbers);
     if (const std::string nothing = updated_nothing(side->attempt); !nothing.empty()) {
       reasons.push_back(fmt::format("{} of {}: nothing was trained", nothing,
                                     side == &measured ? comparison.measured_name : comparison.expected_name));
@@ -170,19 +175,22 @@ std::string difference_sentence(const CellComparison& comparison, const std::str
   return sentence;
 }
 
-std::string explanation_sentence(const Explanation& explained) {
+// "forward of `fc1`"; with the step if it is another than the one in which bits differ first.
+std::string call_place(const OperatorRecord& call, std::int64_t first_step) {
+  return fmt::format("{} of `{}`{}", call.pass, call.module.empty() ? "no module" : call.module,
+                     call.step == first_step ? "" : fmt::format(", step {}", call.step));
+}
+
+std::string explanation_sentence(const Explanation& explained, std::int64_t first_step) {
   std::string sentence = "; no operator made it";
   if (explained.call) {
     const OperatorRecord& call = explained.call->measured;
-    sentence = fmt::format("; {} ({} of `{}`, step {}) made it out of equal inputs", call.name, call.pass,
-                           call.module.empty() ? "no module" : call.module, call.step);
+    sentence = fmt::format("; {} ({}) made it out of equal inputs", call.name, call_place(call, first_step));
   } else if (explained.region) {
     const auto& [measured, expected] = std::tie(explained.region->measured, explained.region->expected);
     const OperatorRecord& call = (measured.calls.empty() ? expected : measured).calls.front();
-    sentence = fmt::format(
-        "; the sides take different operators: {} against {} ({} of `{}`, step {}) made it out of "
-        "equal values",
-        names_of(measured), names_of(expected), call.pass, call.module.empty() ? "no module" : call.module, call.step);
+    sentence = fmt::format("; the sides take different operators: {} against {} ({}) made it out of equal values",
+                           names_of(measured), names_of(expected), call_place(call, first_step));
   }
   if (explained.diagnosis) {
     sentence += fmt::format("; {}: {}", to_string(explained.diagnosis->word), explained.diagnosis->sentence);
@@ -311,7 +319,7 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
                         *comparison.explanation);
     }
     if (settings.facts) note_known_defects(measured, expected, *settings.facts, *comparison.explanation);
-    comparison.sentence += explanation_sentence(*comparison.explanation);
+    comparison.sentence += explanation_sentence(*comparison.explanation, comparison.trace.first->step);
   });
   return comparison;
 }

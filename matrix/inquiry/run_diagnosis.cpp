@@ -29,7 +29,10 @@ bool differ_anywhere(const std::vector<AttemptRecord>& ours, const std::vector<A
   });
 }
 
+// The word is said before the sentence, which need not say it again.
 CellDiagnosis named_of(const SidePair& pair, ExplainedWord word, std::string sentence) {
+  const std::string again = fmt::format("; {}: ", to_string(word));
+  if (const std::size_t at = sentence.find(again); at != std::string::npos) sentence.replace(at, again.size(), "; ");
   return {pair.first.request.cell_id, pair.second.request.cell_id, word, std::move(sentence)};
 }
 

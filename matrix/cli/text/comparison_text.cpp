@@ -78,7 +78,8 @@ void add_subgraph(TextTable& table, std::string_view side, const OperatorSubgrap
 void add_region(TextTable& table, const OperatorRegion& region) {
   const std::size_t ours = region.measured.calls.size();
   const std::size_t theirs = region.expected.calls.size();
-  table.say("operators", "{} call{} against {} make other values of equal ones", ours, ours == 1 ? "" : "s", theirs);
+  table.say("operators", "{} call{} against {} take equal values and give different ones", ours, ours == 1 ? "" : "s",
+            theirs);
   add_subgraph(table, "measured", region.measured);
   add_subgraph(table, "expected", region.expected);
   const std::string kind = difference_in_kind(region);
@@ -91,7 +92,7 @@ void add_budget(TextTable& table, const Explanation& explanation) {
     return;
   }
   const OperatorBudget& budget = *explanation.budget;
-  table.say("fp64", "the same inputs in fp64: off by {:.2e} here, {:.2e} there, {:.2e} between them{}",
+  table.say("fp64", "error against fp64 of the same inputs: measured {:.2e}, expected {:.2e}; {:.2e} apart{}",
             budget.measured_error_rel, budget.expected_error_rel, budget.distance_rel,
             budget.amplification
                 ? fmt::format("; a change of its inputs comes out {:.2g} times as large", *budget.amplification)

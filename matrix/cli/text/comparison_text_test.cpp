@@ -174,7 +174,7 @@ TEST_CASE("two subgraphs are shown call by call, and how they differ in kind", "
   region.expected.outflow = tensor_of("ee", "float32");
   explanation.region = region;
   CHECK(explained(explanation) ==
-        "  operators   2 calls against 0 make other values of equal ones\n"
+        "  operators   2 calls against 0 take equal values and give different ones\n"
         "              measured  aten::mul in the forward of `act`, call 3, constants 1e-05; makes float32 [2 x 3], "
         "float32 [2 x 3]\n"
         "                        aten::add in the forward of `-`, call 4; makes bfloat16 [2 x 3]\n"
@@ -188,7 +188,7 @@ TEST_CASE("two subgraphs are shown call by call, and how they differ in kind", "
   explanation.region->measured.calls = {explanation.region->expected.calls[0]};
   explanation.region->expected.calls.pop_back();
   CHECK(explained(explanation) ==
-        "  operators   1 call against 1 make other values of equal ones\n"
+        "  operators   1 call against 1 take equal values and give different ones\n"
         "              measured  aten::mul in the forward of `act`, call 3, constants 1e-05; makes float32 [2 x 3], "
         "float32 [2 x 3]\n"
         "              expected  aten::mul in the forward of `act`, call 3, constants 1e-05; makes float32 [2 x 3], "
@@ -256,7 +256,7 @@ TEST_CASE("errors against fp64 are shown of both sides, or why there are none", 
   budget.distance_rel = 1.25e-7;
   explanation.budget = budget;
   const std::string line =
-      "  fp64        the same inputs in fp64: off by 1.50e-07 here, 2.50e-08 there, 1.25e-07 between them";
+      "  fp64        error against fp64 of the same inputs: measured 1.50e-07, expected 2.50e-08; 1.25e-07 apart";
   CHECK(explained(explanation) == line + "\n");
   explanation.budget->amplification = 3;
   explanation.budget->forms_apart_rel = 2e-3;

@@ -104,8 +104,9 @@ std::string checks_where(const RunVerdict& verdict, const char* label, Predicate
     const int more = of.found - kMostOfAMetric;
     if (more > 0) text += labelled("", fmt::format("and {} more of {}; see verdict.json", more, of.metric));
     if (of.of_context == 0) continue;
-    text += labelled(of.found > 0 ? "" : label,
-                     fmt::format("{} of {} on stacks that are context; see verdict.json", of.of_context, of.metric));
+    text +=
+        labelled(of.found > 0 ? "" : label,
+                 fmt::format("{} of {} on stacks that nothing requires; see verdict.json", of.of_context, of.metric));
   }
   return text;
 }

@@ -155,10 +155,12 @@ TEST_CASE("what is only recorded of context stacks is counted under the candidat
   verdict.cells[0].required = true;
   CHECK_THAT(verdict_text(verdict, "r", Terminal()),
              Catch::StartsWith("over          new · memory.peak_rss: x1.3; only recorded: m.yaml:3:5\n"
-                               "              2 of memory.peak_rss on stacks that are context; see verdict.json\n"));
+                               "              2 of memory.peak_rss on stacks that nothing requires; see\n"
+                               "              verdict.json\n"));
   verdict.cells[0].checks.clear();
   CHECK_THAT(verdict_text(verdict, "r", Terminal()),
-             Catch::StartsWith("over          2 of memory.peak_rss on stacks that are context; see verdict.json\n"));
+             Catch::StartsWith("over          2 of memory.peak_rss on stacks that nothing requires; see\n"
+                               "              verdict.json\n"));
 }
 
 TEST_CASE("a run without faults has no drill, and several faults are one line of it", "[cli]") {
