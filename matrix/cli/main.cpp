@@ -1,7 +1,6 @@
 // reprobench: parses the command line, runs one verb, turns whatever it throws into an exit code.
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/parse_problem.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/verbs/word_option.hpp"
@@ -18,7 +18,6 @@
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/files/input_text.hpp"
-#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -30,10 +29,10 @@ constexpr Verb kVerbs[] = {
     {"list",     "List workloads, stacks, knobs, metrics or suites", "reprobench list metrics",                           &declare_list},
     {"describe", "Describe one workload, stack, knob, metric or suite", "reprobench describe stack torch-2.9.0-cu128",    &declare_describe},
     {"stack",    "Install, adopt, list, show, verify or remove stacks", "reprobench stack install torch-2.9.0-cu128",            &declare_stack},
-    {"image",    "Hold what is claimed of an image against what is in it", "reprobench image inspect pytorch.tar --claims docker/claims/pytorch-2.1.0.yaml", &declare_image},
+    {"image",    "Check what an image claims to hold against what it holds", "reprobench image inspect pytorch.tar --claims docker/claims/pytorch-2.1.0.yaml", &declare_image},
     {"qualify",  "Run a matrix inside two images and compare the candidate with the reference", "reprobench qualify --candidate image.tar --reference podman:team/pytorch:2.8", &declare_qualify},
     {"attest",   "Write what a run of `qualify` says of its image as an in-toto test result", "reprobench attest RUN --out attestation.json", &declare_attest},
-    {"verify",   "Hold an attestation against the image that is to be promoted", "reprobench verify attestation.json image.tar", &declare_verify},
+    {"verify",   "Check that an attestation speaks of the image that is to be promoted", "reprobench verify attestation.json image.tar", &declare_verify},
     {"report",   "Write the reports of a run directory", "reprobench report .reprobench/runs/r-20260101-120000-1a2b",     &declare_report},
     {"explain",  "Say why a cell or check ended as it did, or whether a stack exists", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
     {"compare",  "Compare cells, stacks or tensor files, down to operator and element", "reprobench compare torch-2.9.0-cu128 torch-2.8.0-cu128 --explain", &declare_compare},
@@ -52,9 +51,11 @@ constexpr Verb kVerbs[] = {
 // clang-format on
 
 constexpr const char* kExitCodes =
+    "Every verb takes --store DIR (runs, stacks and index; default .reprobench), --color auto|always|never and "
+    "--quiet.\n"
+    "REPROBENCH_STACKS names the folder of installed stacks, REPROBENCH_ROOT that of the project's files.\n"
     "Exit codes: 0 all checks passed, 1 a check failed, 2 usage or spec error, 3 undecided, 4 nothing ran,\n"
-    "            5 store or report I/O, 70 internal bug, 130/143 interrupted. REPROBENCH_STACKS names the folder of\n"
-    "            installed stacks, REPROBENCH_ROOT that of the project's files.";
+    "            5 store or report I/O, 70 internal bug, 130/143 interrupted.";
 
 ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& terminal) {
   try {
@@ -111,34 +112,6 @@ void reserve_standard_descriptors() {
   }
 }
 
-// The options of a verb and of all, as they are typed.
-std::vector<std::string> options_of(const CLI::App& app) {
-  std::set<std::string> names;  // `--help` is of both
-  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
-    for (const CLI::Option* option : at->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.insert("--" + name);
-    }
-  }
-  return {names.begin(), names.end()};
-}
-
-// What a failed parse has to say: CLI11 reports a mistyped verb only as a missing one, and options as extras.
-std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> left = app.remaining();
-  if (!app.get_subcommands().empty()) {
-    const CLI::App& verb = *app.get_subcommands().front();
-    const std::vector<std::string> extras = app.remaining(true);
-    const auto option =
-        std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("--"); });
-    if (option == extras.end()) return error.what();
-    return unknown_name("option of " + verb.get_name(), option->substr(0, option->find('=')), options_of(verb));
-  }
-  if (left.empty()) return error.what();
-  std::vector<std::string> known;
-  for (const Verb& verb : kVerbs) known.emplace_back(verb.name);
-  return unknown_name("verb", left.front(), known);
-}
-
 // "help" is "--help", and "help run" is "run --help". Last word first, as CLI11 takes them.
 std::vector<std::string> with_help_as_option(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -170,7 +143,11 @@ int run(int argc, char** argv) {
   bool quiet = false;
   const std::map<std::string, ColorChoice> choices{
       {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
-  app.add_option("--store", context.store, "Folder of runs, stacks and index")->type_name("DIR")->capture_default_str();
+  app.add_option("--store", context.store, "Folder of runs, stacks and index")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->check(
+          CLI::Validator([](std::string& folder) { return std::string(folder.empty() ? "name a folder" : ""); }, ""));
   app.add_option("--color", color, "auto, always or never")->transform(one_of_words(choices))->type_name("WHEN=auto");
   app.add_flag("--quiet", quiet, "No progress, only data and errors");
   app.set_version_flag("--version", version_text());
@@ -194,7 +171,7 @@ int run(int argc, char** argv) {
     context.terminal.error(fmt::format("reprobench: {}\n", error.what()));
     return static_cast<int>(ExitCode::usage);
   } catch (const CLI::ParseError& error) {
-    context.terminal.error(fmt::format("reprobench: {}; see `reprobench --help`\n", parse_problem(app, error)));
+    context.terminal.error(fmt::format("reprobench: {}\n", parse_problem(app, error)));
     return static_cast<int>(ExitCode::usage);
   }
   context.terminal.configure(color, quiet);

@@ -102,7 +102,8 @@ Vocabulary Project::vocabulary() const {
 
 MatrixSpec Project::matrix(const std::string& file, const Vocabulary& vocabulary) const {
   const fs::path of_matrix = root_above(fs::absolute(file).lexically_normal().parent_path());
-  if (named_root() == nullptr && !of_matrix.empty() && !fs::equivalent(of_matrix, root_)) {
+  const bool is_of_another = !of_matrix.empty() && !fs::equivalent(of_matrix, root_);
+  if (named_root() == nullptr && is_of_another && fs::exists(file)) {
     throw UsageError(
         fmt::format("{} lies in the project {}, and this program reads the suites of {}; set REPROBENCH_ROOT to "
                     "the one that is meant",

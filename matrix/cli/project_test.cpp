@@ -60,6 +60,7 @@ TEST_CASE("a matrix of another checkout is read only if REPROBENCH_ROOT says whi
                                              ", and this program reads the suites of " +
                                              REPROBENCH_SOURCE_ROOT "; set REPROBENCH_ROOT to the one that is meant");
   CHECK(names(ours, REPROBENCH_SOURCE_ROOT "/matrix/smoke.yaml") == "smoke");
+  CHECK_THROWS_WITH(names(ours, inside + "x"), Contains("cannot be read: No such file or directory"));
   CHECK_NOTHROW(names(ours, theirs));  // one that lies in no project
 }
 

@@ -49,13 +49,16 @@ bool is_stored_run(const fs::path& store, const std::string& run) {
 fs::path find_run(const fs::path& store, const std::string& run) {
   const auto names = stored_run_names(store);
   if (run.empty()) {
-    if (names.empty()) throw UsageError(fmt::format("{} holds no run; name one", store.string()));
+    if (names.empty())
+      throw UsageError(store.string() + " holds no run; `reprobench run` makes one, and --store names another store");
     return store / "runs" / names.back();
   }
   const auto places = places_of(store, run);
   const auto found = std::find_if(places.begin(), places.end(), holds_run);
-  if (found == places.end()) throw UsageError(unknown_name("run", run, names));
-  return *found;
+  if (found != places.end()) return *found;
+  if (fs::is_directory(run)) throw UsageError(fmt::format("`{}` is no run: it has no run.json", run));
+  if (names.empty()) throw UsageError(fmt::format("there is no run `{}`: {} holds none", run, store.string()));
+  throw UsageError(unknown_name("run", run, names));
 }
 
 fs::path find_judged_run(const fs::path& store, const std::string& run) {

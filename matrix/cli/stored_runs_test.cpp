@@ -56,7 +56,10 @@ TEST_CASE("a younger folder that died before it was a run is told of where the n
 
 TEST_CASE("a run is found by its name or its folder", "[cli]") {
   const TemporaryFolder store;
-  CHECK_THROWS_WITH(find_run(store.path, ""), store.path.string() + " holds no run; name one");
+  CHECK_THROWS_WITH(find_run(store.path, ""),
+                    store.path.string() + " holds no run; `reprobench run` makes one, and --store names another store");
+  CHECK_THROWS_WITH(find_run(store.path, "r"), "there is no run `r`: " + store.path.string() + " holds none");
+  CHECK_THROWS_WITH(find_run(store.path, store.path), "`" + store.path.string() + "` is no run: it has no run.json");
   add_run(store.path, "r-1", true, true);
   add_run(store.path, "r-2");
   add_run(store.path, "r-3", false);

@@ -103,6 +103,15 @@ std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>
   return workers;
 }
 
+std::string not_installed_note(const Plan& plan, const std::map<std::string, WorkerCommand>& workers) {
+  std::vector<std::string> missing;
+  for (const std::string& stack : stacks_to_run(plan)) {
+    if (!workers.contains(stack)) missing.push_back(stack);
+  }
+  if (missing.empty()) return "";
+  return fmt::format("not installed: {0}; to run the plan: reprobench stack install {0}\n", fmt::join(missing, " "));
+}
+
 std::map<std::string, InstalledLibraries> installed_libraries(const std::set<std::string>& stacks,
                                                               const Project& project) {
   const StackStore store = project.stack_store();

@@ -31,6 +31,9 @@ std::map<std::string, WorkerCommand> installed_worker_commands(const std::set<st
                                                                const Project& project,
                                                                std::map<std::string, WorkerCommand> workers);
 
+// For a plan that is only shown: "not installed: a b; to run the plan: reprobench stack install a b"; empty if all are.
+std::string not_installed_note(const Plan& plan, const std::map<std::string, WorkerCommand>& workers);
+
 // The libraries that the workers of installed stacks have to load. Throws UsageError that names a library that has
 // changed.
 std::map<std::string, InstalledLibraries> installed_libraries(const std::set<std::string>& stacks,

@@ -283,7 +283,8 @@ TEST_CASE("within a run every cell that was to run is held against its reference
   CHECK(found.skipped == 0);
   CHECK(names_of(sides_within_run({folder, id('4')})) == Names{"44: 33"});
   CHECK_THROWS_WITH(sides_within_run({folder, id('3')}),
-                    Catch::Contains("no cell called `333333333333` that was to train and has a reference"));
+                    Catch::Contains("has no reference in it; name a second cell, run or stack to compare it with"));
+  CHECK_THROWS_WITH(sides_within_run({folder, "nowhere"}), Catch::Contains("there is no cell of run r `nowhere`"));
   CHECK_THROWS_AS(sides_within_run({store_run(store.path, "s", {reference}), ""}), UsageError);
 }
 

@@ -94,6 +94,26 @@ bool is_checked_alone(const Cell& cell) {
   return cell.request.workload.is_probe() && cell.request.workload.probe != kOperatorsProbe;
 }
 
+[[noreturn]] void refuse_probe(const std::string& cell, const std::string& run_id) {
+  throw UsageError(fmt::format("`{}` of run {} is a probe: `reprobench explain` shows what it measured", cell, run_id));
+}
+
+// No cell of a run, or not the one that is named, has a partner in it.
+[[noreturn]] void refuse_alone(const JudgedRun& run, const std::string& cell, bool is_probe) {
+  const std::string& id = run.record.info.run_id;
+  if (cell.empty()) throw UsageError(fmt::format("run {} has no cell that was to train and has a reference", id));
+  if (is_probe) refuse_probe(cell, id);
+  std::vector<std::string> slugs;
+  for (const PlannedCell& planned : run.record.plan.cells) {
+    slugs.push_back(planned.cell.slug);
+    if (!is_called(planned.cell, cell)) continue;
+    throw UsageError(
+        fmt::format("cell {} of run {} has no reference in it; name a second cell, run or stack to compare it with",
+                    planned.cell.slug, id));
+  }
+  throw UsageError(unknown_name("cell of run " + id, cell, slugs));
+}
+
 struct RunSides {
   std::vector<PairingPoint> points;
   std::vector<ComparedSide> sides;  // of the same cells
@@ -121,10 +141,7 @@ RunSides sides_of(const RunCells& cells, NoPair no_pair, StoredPairs& left_out) 
   }
   if (!found.sides.empty() || no_pair == NoPair::is_allowed) return found;
   const std::string& id = run.record.info.run_id;
-  if (is_probe && !cells.cell.empty()) {
-    throw UsageError(
-        fmt::format("`{}` of run {} is a probe: `reprobench explain` shows what it measured", cells.cell, id));
-  }
+  if (is_probe && !cells.cell.empty()) refuse_probe(cells.cell, id);
   throw UsageError(cells.cell.empty() ? fmt::format("run {} has no cell that was to train", id)
                                       : unknown_name("cell of run " + id, cells.cell, slugs));
 }
@@ -169,11 +186,7 @@ StoredPairs sides_within_run(const RunCells& named, NoPair no_pair) {
       found.pairs.emplace_back(side_of(run, i), side_of(run, reference->second));
     }
   }
-  if (found.pairs.empty() && no_pair == NoPair::is_refused) {
-    const std::string of_that_name = named.cell.empty() ? "" : fmt::format(" called `{}`", named.cell);
-    throw UsageError(fmt::format("run {} has no cell{} that was to train and has a reference", run.record.info.run_id,
-                                 of_that_name));
-  }
+  if (found.pairs.empty() && no_pair == NoPair::is_refused) refuse_alone(run, named.cell, found.probes > 0);
   return found;
 }
 

@@ -1,7 +1,11 @@
 // The bad-input catalogue: every row as a file, and the exact text a user reads.
+#include <filesystem>
+#include <fstream>
+
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
+#include "ci/temporary.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/yaml_reader.hpp"
 
@@ -483,7 +487,17 @@ TEST_CASE("a path that is missing or a folder is refused by name", "[spec]") {
     return spec_error_of([&] { load_matrix(path, spec_test_vocabulary()); });
   };
   CHECK(load_error("no/such.yaml") == "no/such.yaml: error[RB027]: cannot be read: No such file or directory");
-  CHECK(load_error("/") == "/: error[RB027]: cannot be read: it is not a regular file");
+  CHECK(load_error("/") == "/: error[RB027]: cannot be read: it is a folder");
+  CHECK(load_error("/dev/null") == "/dev/null: error[RB027]: cannot be read: it is not a regular file");
+}
+
+TEST_CASE("a mistyped path is told the nearest name beside it", "[spec]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path / "smoke.yaml") << "schema: 1\n";
+  const std::string typed = (folder.path / "smok.yaml").string();
+  CHECK(spec_error_of([&] { load_matrix(typed, spec_test_vocabulary()); }) ==
+        typed + ": error[RB027]: cannot be read: No such file or directory; did you mean `" +
+            (folder.path / "smoke.yaml").string() + "`?");
 }
 
 TEST_CASE("a file of more values than the cap is refused", "[spec]") {

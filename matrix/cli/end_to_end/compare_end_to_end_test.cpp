@@ -109,7 +109,7 @@ TEST_CASE("compare takes a cell of the newest run as explain does", "[e2e]") {
   const auto mistyped = compare({slug + "x"});
   CHECK(mistyped.exit_code == 2);
   CHECK_THAT(mistyped.err, Catch::Contains("did you mean `" + slug + "`?"));
-  CHECK_THAT(compare({reference}).err, Catch::Contains("no cell called `" + reference + "` that was to train and has"));
+  CHECK_THAT(compare({reference}).err, Catch::Contains("has no reference in it; name a second cell"));
 }
 
 TEST_CASE("a mistyped stack is told its nearest name, whatever became of the newest run's plan", "[e2e]") {

@@ -325,7 +325,7 @@ TEST_CASE("runs that cannot be merged end with 2 or 5, name the reason and leave
   }
   SECTION("no run") {
     fs::remove(runs.second_ / "run.json");
-    why = "there is no run `";
+    why = "is no run: it has no run.json";
   }
   const auto result = runs.merge();
   INFO(result.out << result.err);

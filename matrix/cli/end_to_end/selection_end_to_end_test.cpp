@@ -46,7 +46,7 @@ TEST_CASE("a selection without cells ends with 4, an unknown cell or stack with 
 TEST_CASE("a mistyped verb ends with 2 and names the nearest", "[e2e]") {
   const auto result = call({kBinary, "pln"});
   CHECK(result.exit_code == 2);
-  CHECK_THAT(result.err, Catch::Contains("there is no verb `pln`; did you mean `plan`?"));
+  CHECK_THAT(result.err, Catch::Contains("there is no verb `pln`; did you mean `plan`? See `reprobench --help`"));
   CHECK(call({kBinary}).exit_code == 2);
 }
 
@@ -157,6 +157,7 @@ TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
            Row{with({"--device", "cup"}), "`cup`; did you mean `cpu`?"},
            Row{with({"--cell", "smoke-mlp-torch-2.9.0-cu128-gpu"}), "did you mean `smoke-mlp-torch-2.9.0-cu128-cpu`?"},
            Row{with({"--job", "2"}), "there is no option of run `--job`; did you mean `--jobs`?"},
+           Row{with({"--join=torchrunn"}), "--join: `torchrunn` is none of any, torchrun, slurm; see `reprobench run"},
            Row{{kBinary, "compare", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
            Row{{kBinary, "compare", "torch-2.8.0-cu128", "torch-2.9.0-cu128", "--knob", "tf23=on"},
                "did you mean `tf32`?"},
@@ -173,6 +174,19 @@ TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
     CHECK(result.exit_code == 2);
     CHECK_THAT(result.err, Catch::Contains(row.answer));
   }
+}
+
+TEST_CASE("a plan that is only shown is one document with --json, and names what is not installed", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("smoke", "ok");
+  command.insert(command.end(), {"--dry-run", "--json"});
+  const auto shown = call(command);
+  CHECK(shown.exit_code == 0);
+  CHECK(json::parse(shown.out).at("schema") == "reprobench/plan");
+  CHECK_THAT(shown.err, !Catch::Contains("not installed:"));
+  const auto planned = call({kBinary, "--store", place / "store", "plan", "--matrix", place / "matrix.yaml"});
+  CHECK(planned.exit_code == 0);
+  CHECK_THAT(planned.err, Catch::Contains("; to run the plan: reprobench stack install torch-2."));
 }
 
 TEST_CASE("of two --jobs the last counts, as it has to after a script's own", "[e2e]") {
@@ -274,7 +288,7 @@ TEST_CASE("help, version and exit codes are where people look for them", "[e2e]"
   }
   CHECK_THAT(call({kBinary, "compare", "--help"}).out, Catch::Contains("3 one cannot be compared"));
   CHECK_THAT(call({kBinary, "selftest", "--help"}).out,
-             Catch::Contains("Of selftest: 0 every planted fault was found"));
+             Catch::Contains("Exit codes of selftest: 0 every planted fault was found"));
   CHECK_THAT(call({kBinary, "list", "faults"}).out, Catch::Contains("weight_ulp"));
 }
 

@@ -11,6 +11,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/record/result_index.hpp"
+#include "matrix/record/verdict_seal.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/metrics/metrics.hpp"
 
@@ -192,10 +193,20 @@ Entries fault_entries(const Project&) {
   return entries;
 }
 
+// The index takes no verdict that changed after it was given.
+std::string verdict_word(const IndexedRun& run) {
+  if (!run.verdict.empty()) return run.verdict;
+  try {
+    return broken_verdict(run.folder).empty() ? "unfinished" : "refused: its verdict changed after it was given";
+  } catch (const StoreError& error) {
+    return fmt::format("refused: {}", error.what());
+  }
+}
+
 Entries run_entries(const Project& project) {
   Entries entries;
   for (const IndexedRun& run : indexed_runs(project.store())) {
-    const std::string word = run.verdict.empty() ? "unfinished" : run.verdict;
+    const std::string word = verdict_word(run);
     entries.push_back({run.run_id,
                        fmt::format("{}  {:<12}  {} cells  {}", run.started_utc, word, run.cells, run.matrix),
                        {{"summary", word},
@@ -244,6 +255,22 @@ std::vector<std::string> kind_names() {
 
 std::vector<CatalogEntry> catalog_entries(const Project& project, const std::string& kind) {
   return kind_called(kind).entries(project);
+}
+
+std::string nameless_text(const Project& project, const std::string& kind) {
+  const std::vector<std::string> kinds = kind_names();
+  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
+    return fmt::format("describe {} needs a name; `reprobench list {}` shows them", kind, kind);
+  }
+  if (nearest_name(kind, kinds).empty()) {
+    for (const Kind& of : kKinds) {
+      for (const CatalogEntry& entry : of.entries(project)) {
+        if (entry.name != kind) continue;
+        return fmt::format("`{0}` is a {1}; say `reprobench describe {1} {0}`", kind, of.singular);
+      }
+    }
+  }
+  return unknown_name("kind", kind, kinds);
 }
 
 json describe_entry(const Project& project, const std::string& kind, const std::string& name) {

@@ -21,6 +21,9 @@ std::vector<std::string> kind_names();
 
 std::vector<CatalogEntry> catalog_entries(const Project& project, const std::string& kind);
 
+// What to say of `describe` with one word: "`mlp` is a workload; say `reprobench describe workload mlp`".
+std::string nameless_text(const Project& project, const std::string& kind);
+
 // A document of schema `description`. Throws UsageError with the known names if there is no such entry.
 nlohmann::json describe_entry(const Project& project, const std::string& kind, const std::string& name);
 

@@ -181,6 +181,18 @@ TEST_CASE("a fault says what its words name", "[cli]") {
   CHECK(said.size() == 3);
 }
 
+TEST_CASE("one word after `describe` is told its kind, or the kind that was nearly typed", "[cli]") {
+  const SmallProject small;
+  const Project project = small.project();
+  CHECK(nameless_text(project, "mlp") == "`mlp` is a workload; say `reprobench describe workload mlp`");
+  CHECK(nameless_text(project, "numerics.end_loss") ==
+        "`numerics.end_loss` is a metric; say `reprobench describe metric numerics.end_loss`");
+  CHECK(nameless_text(project, "metric") == "describe metric needs a name; `reprobench list metric` shows them");
+  CHECK(nameless_text(project, "metrik") == "there is no kind `metrik`; did you mean `metric`?");
+  CHECK_THAT(nameless_text(project, "quux"),
+             Catch::StartsWith("there is no kind `quux`; there are workloads, workload"));
+}
+
 TEST_CASE("a run is listed by its word, or as unfinished", "[cli]") {
   const SmallProject project;
   RunInfo info;

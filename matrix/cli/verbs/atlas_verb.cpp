@@ -43,7 +43,7 @@ std::function<ExitCode()> declare_atlas(CLI::App& app, Context& context) {
   app.add_option("run", options->run, "Run id or directory; default: the newest run")->type_name("RUN");
   app.add_option(
          "--against", options->against,
-         "Hold every column against this one: a release, a stack or a column's name; default: the run's reference")
+         "Compare every column with this one: a release, a stack or a column's name; default: the run's reference")
       ->type_name("COLUMN");
   app.add_flag("--all", options->all, "Also calls whose bits, or orders, are equal everywhere");
   auto* orders = app.add_flag("--orders", options->orders,

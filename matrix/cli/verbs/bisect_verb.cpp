@@ -99,10 +99,10 @@ std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
   auto options = std::make_shared<BisectOptions>();
   app.footer(
       app.get_footer() +
-      "\nOf bisect: 0 the change was found, between two neighbours or in a range whose middle is untestable; where\n"
-      "several calls are asked about, in one of them at least, and no call is unclear. 3 an end is untestable or is "
-      "not\n"
-      "what it was said to be, or noise leaves an end open. 2 nothing was run. What was seen is kept in the store\n"
+      "\nExit codes of bisect: 0 the change was found, between two neighbours or in a range whose middle cannot be\n"
+      "tested. With several calls: it was found for one at least, and none is unclear. 3 an end cannot be tested or "
+      "is\n"
+      "not what it was said to be, or noise leaves an end open. 2 nothing was run. Results are kept in the store\n"
       "(bisects/): the same command goes on where it was stopped.");
   app.add_option("--good", options->given_good, "The stack that does not show it, or the image")
       ->required()
@@ -112,21 +112,24 @@ std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
                  "The stacks to search, from good to bad; default: all whose torch lies between, by version")
       ->delimiter(',')
       ->type_name("STACK,...");
-  app.add_flag("--components", options->components,
-               "Which component makes the difference? Of two stacks of wheels, by hybrids of both; so it is also asked "
-               "where no stack lies between them and no --axis is given");
+  app.add_flag(
+      "--components", options->components,
+      "Which component makes the difference? Between two stacks of wheels, by hybrids of both. Asked by itself, "
+      "too, if no stack lies between them and no --axis is given");
   app.add_option("--call", options->call,
                  "Where do its bits change? A call as operators.yaml has it, or an operator: all its calls of the list")
       ->type_name("CALL");
-  app.add_option("--calls", options->calls_file, "That list; default: suites/operators/published.yaml")
+  app.add_option("--calls", options->calls_file, "The list of calls; default: suites/operators/published.yaml")
       ->type_name("FILE");
   app.add_option("--workload", options->workload, "Where do the bits of this training change?")
       ->type_name("MODEL/PRESET");
-  app.add_option("--steps", options->steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--batch", options->batch, "Its samples a step; default: the preset's")->check(CLI::Range(1, 1000000));
+  app.add_option("--steps", options->steps, "Steps of that training")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--batch", options->batch, "Samples a step; default: the preset's")->check(CLI::Range(1, 1000000));
   app.add_option("--slower", options->slower_percent,
-                 "Instead of bits: where does it become slower than the good end by more than so many percent? Pairs "
-                 "of processes until that is known of each stack, 95 % for the answer as a whole")
+                 "Instead of bits: which stack is slower than the good end by more than this? Pairs of processes are "
+                 "timed until each stack is decided; the whole answer holds with 95 % confidence")
       ->check(CLI::Range(0.1, 10000.0))
       ->type_name("PERCENT");
   app.add_option(
@@ -142,7 +145,7 @@ std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
       ->type_name("STACK=COMMAND");
   app.add_flag("--install", options->install,
                "Install stacks of wheels that are not there, when the search comes to them; else they are untestable");
-  app.add_flag("--again", options->again, "Nothing that is known from an earlier call counts");
+  app.add_flag("--again", options->again, "Run every stack again, also those that an earlier call has decided");
   app.add_flag("--json", options->json, "One JSON document (schema: bisect)");
   return [options, &context] { return run_bisect(*options, context); };
 }

@@ -123,10 +123,12 @@ std::function<ExitCode()> declare_calibrate(CLI::App& app, Context& context) {
   auto options = std::make_shared<CalibrateOptions>();
   options->workload.steps = 200;
   app.add_option("stack", options->stack, "The stack whose drift is measured")->required()->type_name("STACK");
-  app.add_option("--model", options->workload.model, "The workload")->capture_default_str();
-  app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
-  app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(4, 1000000))->capture_default_str();
-  app.add_option("--knob", options->knobs, "Of the workload, not the default")->type_name("NAME=VALUE");
+  app.add_option("--model", options->workload.model, "The model to train")->capture_default_str();
+  app.add_option("--preset", options->workload.preset, "The model's preset; default: its first");
+  app.add_option("--steps", options->workload.steps, "Steps of that training")
+      ->check(CLI::Range(4, 1000000))
+      ->capture_default_str();
+  app.add_option("--knob", options->knobs, "A knob of the training, may be repeated")->type_name("NAME=VALUE");
   auto* members = app.add_option("--members", options->members, "Runs with one weight moved")
                       ->check(CLI::Range(2, 256))
                       ->capture_default_str();
@@ -135,10 +137,10 @@ std::function<ExitCode()> declare_calibrate(CLI::App& app, Context& context) {
                                 "Instead: how far correct runs' errors lie apart in one step, for `compare --explain`")
                        ->excludes(members)
                        ->excludes(again);
-  app.add_option("--against", options->against, "Of --lockstep: another stack that is known to be good")
+  app.add_option("--against", options->against, "With --lockstep: another stack that is known to be good")
       ->type_name("STACK")
       ->needs(lockstep);
-  app.add_option("--batches", options->batches, "Of --lockstep: batches from each of three states")
+  app.add_option("--batches", options->batches, "With --lockstep: batches from each of three states")
       ->check(CLI::Range(kFewestPooledBatches, 100000))
       ->capture_default_str()
       ->needs(lockstep);

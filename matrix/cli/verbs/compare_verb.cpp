@@ -300,10 +300,11 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   auto options = std::make_shared<CompareOptions>();
   app.footer(
       app.get_footer() +
-      "\nOf compare: 0 every pair is equal, 1 one differs by what --fail-on says, 3 one cannot be compared: a cell\n"
-      "crashed, is missing or was not judged. With --orders: 0 every output adds in one order on both, 1 one in "
-      "another,\n3 an order is not known. With --only: 0 the component changes neither bits nor time, 1 it changes one "
-      "of them,\n3 it is not known, or noise leaves open whether that explains how A and B differ.");
+      "\nExit codes of compare: 0 every pair is equal, 1 one differs by what --fail-on says, 3 one cannot be compared: "
+      "a\ncell crashed, is missing or was not judged. With --orders: 0 every output adds in the same order on both, 1 "
+      "one does\nnot, 3 an order is not known. With --only: 0 the component changes neither bits nor time, 1 it "
+      "changes "
+      "one of\nthem, 3 that is not known, or noise leaves open whether it explains how A and B differ.");
   app.add_option("measured", options->measured,
                  "Run id or directory, with :CELL for one cell; cell of the newest run by slug, id or beginning of "
                  "the id; stack; .safetensors file; default: the newest run. A run or cell alone: against its "
@@ -312,32 +313,39 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("expected", options->expected, "What A is compared with, of the same sort")->type_name("B");
   app.add_flag("--explain", options->explain.explain,
                "Replay the first difference: operator, element, bits, and whether fp64 calls it rounding");
-  auto* orders = app.add_flag("--orders", options->orders,
-                              "Of two stacks: which calls add up in another order, which in one; by library");
+  auto* orders =
+      app.add_flag("--orders", options->orders,
+                   "Between two stacks: which calls add up in another order and which in the same, by library");
   app.add_option("--calls", options->calls_file,
-                 "Of --orders: calls of your own, a file as those in suites/operators; default: its sums.yaml")
+                 "With --orders: calls of your own, a file as those in suites/operators; default: its sums.yaml")
       ->type_name("FILE")
       ->needs(orders);
   app.add_flag("--trajectory", options->trajectory,
-               "Judge how far apart the runs drift by an ensemble of B with one weight moved by 1 ulp");
-  app.add_option("--members", options->members, "Of that ensemble")->check(CLI::Range(2, 256))->capture_default_str();
-  app.add_option("--seeds", options->seeds, "Of two stacks: test the loss curves of this many seeds for equivalence")
+               "Judge how far A and B drift apart by how far runs of B drift that have one weight moved by 1 ulp");
+  app.add_option("--members", options->members, "With --trajectory: the number of such runs of B")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str();
+  app.add_option("--seeds", options->seeds,
+                 "Between two stacks: test the loss curves of this many seeds for equivalence")
       ->check(CLI::Range(2, 1000));
-  app.add_option("--batches", options->explain.lockstep_batches, "Batches of the fp64 judgement; 0: none")
+  app.add_option("--batches", options->explain.lockstep_batches,
+                 "With --explain: on how many batches whole steps are compared with fp64; 0: none")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--states", options->explain.lockstep_states,
-                 "Judge the step after each of these steps, too: 0,1,10,100")
+                 "With --explain: compare the step after each of these with fp64, too: 0,1,10,100")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
   app.add_option("--later", options->explain.later_steps,
-                 "Of --explain: judge at most so many steps behind the first difference, too; 0: none")
+                 "With --explain: how many steps after the first difference to judge as well, at most; 0: none")
       ->check(CLI::Range(0, 16))
       ->capture_default_str();
-  app.add_option("--model", options->workload.model, "Of two stacks: the workload to run")->capture_default_str();
-  app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
-  app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--batch", options->workload.batch_size, "Its samples a step; default: the preset's")
+  app.add_option("--model", options->workload.model, "Between two stacks: the model to train")->capture_default_str();
+  app.add_option("--preset", options->workload.preset, "The model's preset; default: its first");
+  app.add_option("--steps", options->workload.steps, "Steps of that training")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--batch", options->workload.batch_size, "Samples a step; default: the preset's")
       ->check(CLI::Range(1, 1000000));
   add_own_file_options(app, options->own_files, OwnFilesOf::trainings);
   app.add_option("--knob", options->knobs, "A knob of both stacks, may be repeated")->type_name("NAME=VALUE");
@@ -358,12 +366,14 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_flag("--only-changed", options->only_changed, "Leave out pairs with equal bits");
   CLI::Option* only =
       app.add_option("--only", options->only,
-                     "Of two stacks of wheels: what does this component of B change in A by itself, in bits and in "
-                     "step time? Does that explain how A and B differ? By a hybrid, as `stack swap` makes it; with "
-                     "--model to --knob and --json alone")
+                     "Between two stacks of wheels: what does B's version of this component change in A by itself, in "
+                     "bits and step time, and does that explain how A and B differ? Makes a hybrid, as `stack swap` "
+                     "does; goes with --model, --preset, --steps, --batch, --data, --weights, --knob, --margin and "
+                     "--json alone")
           ->type_name("COMPONENT");
-  app.add_option("--margin", options->margin_percent,
-                 "Of --only: step times that differ by less percent are equal; 0: times are not asked")
+  app.add_option(
+         "--margin", options->margin_percent,
+         "With --only: step times that differ by less than this many percent are equal; 0: times are not compared")
       ->check(CLI::Range(0.0, 1000.0))
       ->needs(only)
       ->capture_default_str();

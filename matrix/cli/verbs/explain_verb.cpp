@@ -181,6 +181,13 @@ bool asks_of_stack(const ExplainOptions& options) {
   return !is_metric;
 }
 
+// `stack` alone is a question that was not asked, unless the run has a cell of this name.
+void require_question(const ExplainOptions& options, const RunVerdict& verdict) {
+  const auto is_named_so = [](const CellVerdict& cell) { return cell.slug == kStackWord; };
+  if (options.cell != kStackWord || std::ranges::any_of(verdict.cells, is_named_so)) return;
+  throw UsageError("explain stack needs a question, such as: reprobench explain stack 'torch=2.9 cuda=12.8'");
+}
+
 ExitCode explain_stack(const ExplainOptions& options, const Context& context) {
   if (!options.run.empty()) throw UsageError("a question about a stack is answered by the facts, not by a run");
   const StackClaims claims = parse_stack_question(fmt::format("{}", fmt::join(options.words, " ")));
@@ -211,6 +218,7 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
   for (const std::string& file : changed) context.terminal.error(file + "\n");
   const ExitCode told = changed.empty() ? ExitCode::passed : ExitCode::undecided;
   const RunVerdict verdict = load_verdict(run_folder);
+  require_question(options, verdict);
   ExplainDocument explained{run_folder.filename().string(), cell_named(verdict, options.cell)};
   std::vector<CheckResult>& checks = explained.cell.checks;
   if (!check_named.empty()) {
@@ -240,7 +248,7 @@ std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
       ->required()
       ->type_name("CELL");
   app.add_option("check", options->words,
-                 "Only this metric; of `stack` NAME=VERSION of what the stack is claimed to have")
+                 "Only this metric; after `stack`: NAME=VERSION of what the stack is claimed to have")
       ->type_name("CHECK");
   app.add_option("--run", options->run, "Run id or run directory; default: the newest of the store")->type_name("RUN");
   app.add_flag("--json", options->as_json, "One JSON document (schema: explain; of a stack: stack_answer)");
@@ -250,11 +258,12 @@ std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
   }
   app.footer(
       app.get_footer() +
-      fmt::format("\nOf a cell: 0 it is explained, whatever came of it; 3 files of the run changed since it was judged."
-                  "\nOf a stack: reprobench explain stack 'torch=2.9 cuda=11.8 driver=525' is answered by the "
-                  "facts and needs no run. Names: {}. Here: 0 such a stack exists, 1 contradicted, 2 usage or "
-                  "facts that contradict each other, 3 unknown, or the question leaves open on what it depends.",
-                  names));
+      fmt::format(
+          "\nOf a cell: 0 it is explained, whatever came of it; 3 files of the run changed since it was judged."
+          "\nTo ask about a stack: reprobench explain stack 'torch=2.9 cuda=11.8 driver=525' is answered by the "
+          "facts and needs no run. Names: {}. Exit codes then: 0 such a stack exists, 1 contradicted, 2 usage or "
+          "facts that contradict each other, 3 unknown, or it depends on what the question leaves open.",
+          names));
   return [options, &context] { return explain(*options, context); };
 }
 

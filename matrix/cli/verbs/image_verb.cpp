@@ -86,7 +86,7 @@ ExitCode inspect(const InspectOptions& options, const Context& context) {
 
 std::function<ExitCode()> declare_image(CLI::App& app, Context& context) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* verb = app.add_subcommand("inspect", "Hold what is claimed of an image against what is in it");
+  CLI::App* verb = app.add_subcommand("inspect", "Check what an image claims to hold against what it holds");
   app.require_subcommand(1);
   verb->add_option(
           "image", options->image,

@@ -63,12 +63,12 @@ std::function<ExitCode()> declare_ingest(CLI::App& app, Context& context) {
   app.add_option("--margin", options->margin_percent, "How much longer a size may take, in percent")
       ->check(CLI::Range(0.1, 100.0))
       ->capture_default_str();
-  app.footer(
-      app.get_footer() +
-      "\nHere: 0 every row was checked and right and none is slower, 1 a wrong result, a floor of nccl-tests' own "
-      "missed, or\na size that takes longer than the margin allows, 2 no "
-      "such file,\nfigures that contradict each other or usage, 3 something was not checked, not measured or "
-      "is missing, or\nfewer than six pairs of files.");
+  app.footer(app.get_footer() +
+             "\nExit codes of ingest: 0 every row was checked and right and none is slower, 1 a wrong result, a floor "
+             "of nccl-tests' own "
+             "missed, or\na size that takes longer than the margin allows, 2 no "
+             "such file,\nfigures that contradict each other or usage, 3 something was not checked, not measured or "
+             "is missing, or\nfewer than six pairs of files.");
   return [options, &context] { return ingest_files(*options, context); };
 }
 

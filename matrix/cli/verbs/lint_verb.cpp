@@ -205,7 +205,8 @@ std::function<ExitCode()> declare_lint(CLI::App& app, Context& context) {
   app.add_flag("--json", options->json, "One JSON document (schema: lint)");
   app.add_flag("--rules", options->rules, "The rules, as in matrix/lint/rules.md");
   app.footer(app.get_footer() +
-             "\nHere: 0 no errors found (with --strict no warnings either), 1 errors found, 2 no such file, no JSON, "
+             "\nExit codes of lint: 0 no errors found (with --strict no warnings either), 1 errors found, 2 no such "
+             "file, no JSON, "
              "or usage.");
   return [options, &context] { return lint_file(*options, context); };
 }

@@ -34,6 +34,7 @@ ExitCode list_entries(const std::string& kind, bool as_json, const Context& cont
     context.terminal.out_document(written(list));
     return ExitCode::passed;
   }
+  if (entries.empty()) context.terminal.log(fmt::format("there are no {}{}\n", kind, kind.ends_with('s') ? "" : "s"));
   TextTable table("<  <");
   for (const CatalogEntry& entry : entries) table.row(entry.name, entry.summary);
   context.terminal.out(table.text());
@@ -66,14 +67,13 @@ ExitCode describe(const DescribeOptions& options, const Context& context) {
     if (!options.batches.model.empty()) throw UsageError("this machine has one topology: it has no name");
     return describe_topology({options.sysfs, options.nccl_log, options.batches.json}, context);
   }
-  if (options.batches.model.empty())
-    throw UsageError(fmt::format("describe {} needs a name; `reprobench list` shows them", options.kind));
+  if (options.batches.model.empty()) throw UsageError(nameless_text(Project(context.store), options.kind));
   if (options.sysfs != "/sys" || !options.nccl_log.empty()) {
-    throw UsageError(fmt::format("--sysfs and --nccl-log are asked of the topology, not of a {}", options.kind));
+    throw UsageError(fmt::format("--sysfs and --nccl-log go with topology, not with a {}", options.kind));
   }
   if (options.is_about_batches) {
     if (options.kind != "workload" && options.kind != "workloads") {
-      throw UsageError(fmt::format("--max-batch is asked of a workload, not of a {}", options.kind));
+      throw UsageError(fmt::format("--max-batch goes with a workload, not with a {}", options.kind));
     }
     return max_batch(options.batches, context);
   }
@@ -87,21 +87,26 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
   auto options = std::make_shared<DescribeOptions>();
   MaxBatchOptions& batches = options->batches;
   app.add_option("kind", options->kind, "What kind of thing")->required()->type_name(kinds_text() + "|topology");
-  app.add_option("name", batches.model, "Its name; `reprobench list` shows them; topology: this machine's, no name");
-  app.add_option("--sysfs", options->sysfs, "Of the topology: a copy of /sys to read instead; NVML is then not asked")
+  app.add_option("name", batches.model,
+                 "Its name, as `reprobench list KIND` shows it; `topology`, which is this machine's, has none");
+  app.add_option("--sysfs", options->sysfs, "With topology: a copy of /sys to read instead; NVML is then not asked")
       ->default_val("/sys")
       ->check(CLI::ExistingDirectory);
   app.add_option("--nccl-log", options->nccl_log,
-                 "Of the topology: a log of NCCL_DEBUG=INFO, which says by what ranks are connected")
+                 "With topology: a log written with NCCL_DEBUG=INFO; adds what connects each two ranks")
       ->check(CLI::ExistingFile);
-  CLI::Option* asks = app.add_flag("--max-batch", options->is_about_batches,
-                                   "Of a workload: the largest batch that fits into memory, as its worker predicts");
-  app.add_option("--preset", batches.preset, "Of that workload; default: its first")->needs(asks);
-  app.add_option("--stack", batches.stack, "Whose worker is asked; default: the first that is installed")->needs(asks);
-  app.add_option("--batch", batches.batch_size, "A batch that is wished for, and how it is trained if it does not fit")
+  CLI::Option* asks =
+      app.add_flag("--max-batch", options->is_about_batches,
+                   "With a workload: its largest batch that fits into memory, as the stack's worker predicts");
+  app.add_option("--preset", batches.preset, "With --max-batch: the workload's preset; default: its first")
+      ->needs(asks);
+  app.add_option("--stack", batches.stack,
+                 "With --max-batch: the stack whose worker predicts; default: the first that is installed")
+      ->needs(asks);
+  app.add_option("--batch", batches.batch_size, "Does this batch fit, and how can it be trained if not?")
       ->check(CLI::Range(std::int64_t{1}, kLargestBatch))
       ->needs(asks);
-  app.add_option("--memory", batches.memory, "What there is; default: what is free here")
+  app.add_option("--memory", batches.memory, "The memory it must fit into; default: what is free here")
       ->type_name("SIZE")
       ->needs(asks);
   app.add_option("--knob", batches.knobs, "A knob of the training, may be repeated")
@@ -114,8 +119,8 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
                "One JSON document: the answer always is one (schema: description), but for --max-batch (batch_fit) and "
                "topology");
   app.footer(app.get_footer() +
-             "\nOf --max-batch: 0 a batch fits, of one that was named that batch or a way to train it; 1 none does; 3 "
-             "it is not predicted.");
+             "\nExit codes of --max-batch: 0 a batch fits (with --batch: that one fits, or a way to train it does), 1 "
+             "none does, 3 it cannot be predicted.");
   return [options, &context] { return describe(*options, context); };
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("what no workload, preset, knob, stack, batch or size is, is refused b
              Contains("a batch of 3 makes no 2 equal micro-batches (accumulate)"));
   const auto say = [&](const Texts& words) { return said_by(&declare_describe, place.store(), words); };
   CHECK_THROWS_WITH(say({"workload", "mpl", "--max-batch"}), Contains("no model `mpl`; did you mean `mlp`?"));
-  CHECK_THROWS_WITH(say({"stack", "new", "--max-batch"}), Contains("--max-batch is asked of a workload"));
+  CHECK_THROWS_WITH(say({"stack", "new", "--max-batch"}), Contains("--max-batch goes with a workload"));
   CHECK_THROWS_AS(say({"workload", "mlp", "--memory", "1GB"}), CLI::Error);
 }
 

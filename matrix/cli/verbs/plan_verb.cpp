@@ -23,7 +23,8 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
     const Project project(context.store);
     SelectedPlan selected = make_plan(project, options->selection);
     const auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, {});
-    context.terminal.log(preset_note(selected) + fit_into_host_memory(selected.plan, workers).note);
+    context.terminal.log(preset_note(selected) + fit_into_host_memory(selected.plan, workers).note +
+                         not_installed_note(selected.plan, workers));
     if (options->json) {
       write_plan(selected.plan, [&](std::string_view part) { context.terminal.out_part(part); });
     } else {

@@ -152,7 +152,12 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
     auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
     if (options.untrusted) keep_untrusted_apart(selected.plan, policy, workers, project);
     terminal.log(fit_into_host_memory(selected.plan, workers).note);
-    plan_table(selected.plan, terminal, [&](std::string_view part) { terminal.out(part); });
+    terminal.log(not_installed_note(selected.plan, workers));
+    if (options.json) {
+      write_plan(selected.plan, [&](std::string_view part) { terminal.out_part(part); });
+    } else {
+      plan_table(selected.plan, terminal, [&](std::string_view part) { terminal.out(part); });
+    }
     return ExitCode::passed;
   }
   // Another worker than the one its stack was qualified with: the run says so and gives no verdict on the matrix.
@@ -338,13 +343,13 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
                  "checkout")
       ->type_name("FILE")
       ->needs("--untrusted");
-  app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
+  app.add_flag("--dry-run", options->dry_run, "Show the plan, with --json as a document, and launch nothing");
   app.add_option("--join", options->join,
                  "Run the ranks as the processes that torchrun or srun started, which all run this command")
       ->expected(0, 1)
       ->default_str("any")
       ->type_name("LAUNCHER")
-      ->check(CLI::IsMember({"any", "torchrun", "slurm"}));
+      ->check(one_of_names({"any", "torchrun", "slurm"}));
   app.add_option("--join-wait", options->join_wait_s, "How many seconds ranks wait for each other to come")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();

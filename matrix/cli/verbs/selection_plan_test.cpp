@@ -324,7 +324,8 @@ TEST_CASE("a plan is shown with its notes on stderr, and ends with 4 where nothi
   CHECK(whole.code == ExitCode::passed);
   CHECK(whole.err ==
         "presets not checked, because no installed worker describes these models: gpt2/tiny, mlp/base\n"
-        "memory not predicted for 4 cells: stack not installed (4)\n");
+        "memory not predicted for 4 cells: stack not installed (4)\n"
+        "not installed: new old; to run the plan: reprobench stack install new old\n");
   CHECK_THAT(whole.out, Catch::StartsWith("plan small: 4 cells, 4 runnable, 0 skipped\nrunnable ") &&
                             Contains("  short-mlp-new-cpu  2 repeats\n"));
   CHECK(nlohmann::json::parse(plan({"--json"}).out).at("cells").size() == 4);

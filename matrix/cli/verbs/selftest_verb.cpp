@@ -49,10 +49,11 @@ std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
   auto options = std::make_shared<SelftestOptions>();
   SelftestSettings& settings = options->settings;
   app.footer(app.get_footer() +
-             "\nOf selftest: 0 every planted fault was found where it is and judged right, and no clean run raised an "
+             "\nExit codes of selftest: 0 every planted fault was found where it is and judged right, and no clean run "
+             "raised an "
              "alarm;\n1 one was missed or misjudged, or a clean run differed;\n3 no fault, or none of a kind that was "
              "asked for, changed a bit.");
-  app.add_option("--stack", settings.stack, "Default: the first that is installed");
+  app.add_option("--stack", settings.stack, "The stack to plant faults on; default: the first that is installed");
   app.add_option("--workload", options->workloads, "MODEL/PRESET, may be repeated")->capture_default_str();
   app.add_option("--fault", settings.faults, "Only this kind, may be repeated; default: all");
   app.add_flag("--once", settings.once, "Each fault on the first workload alone that can have it");
@@ -62,16 +63,17 @@ std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
   app.add_option("--clean", settings.clean_pairs, "Clean runs in fresh processes")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  app.add_option("--steps", settings.steps, "Of each run")->check(CLI::Range(4, 100000))->capture_default_str();
+  app.add_option("--steps", settings.steps, "Steps of each run")->check(CLI::Range(4, 100000))->capture_default_str();
   app.add_option("--state", settings.state, "The step after which the fp64 judgement begins")->capture_default_str();
-  app.add_option("--batches", settings.batches, "Of the fp64 judgement; 0: none")
+  app.add_option("--batches", settings.batches, "On how many batches whole steps are compared with fp64; 0: none")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--explained", settings.explained,
-                 "Placements of each fault in an operator of which `compare --explain` is asked")
+                 "How many placements of each operator fault `compare --explain` has to explain")
       ->check(CLI::Range(0, 10000))
       ->capture_default_str();
-  app.add_option("--seed", settings.seed, "Of the places")->capture_default_str();
+  app.add_option("--seed", settings.seed, "Chooses the places of the faults: another seed, other places")
+      ->capture_default_str();
   app.add_flag("--json", options->json, "One JSON document (schema: selftest)");
   return [options, &context] { return selftest(*options, context); };
 }

@@ -26,13 +26,22 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kLargestStackFileBytes = 1 << 20;
 
-TorchPlace find_place(const AdoptOptions& options) {
+TorchPlace place_named(const AdoptOptions& options) {
   if (!options.prefix.empty()) return torch_below(options.prefix);
   if (!options.libtorch.empty()) return torch_in_folder(options.libtorch);
   if (!options.python.empty()) return torch_of_python(options.python);
   const char* active = std::getenv("VIRTUAL_ENV");
   return torch_of_python(
       active != nullptr && *active != '\0' ? (std::filesystem::absolute(active) / "bin/python3").string() : "python3");
+}
+
+// Where there is no PyTorch, another place has to be named.
+TorchPlace find_place(const AdoptOptions& options) {
+  try {
+    return place_named(options);
+  } catch (const ProvisionError& error) {
+    throw UsageError(plain_line(error.what()));
+  }
 }
 
 std::vector<std::string> folders_of_variable(const char* name) {

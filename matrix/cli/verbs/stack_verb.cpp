@@ -146,14 +146,18 @@ ExitCode list(const StackOptions& options, const Context& context) {
   return ExitCode::passed;
 }
 
+UsageError not_installed(const StackSpec& spec) {
+  return UsageError(fmt::format("{} is not installed; run `reprobench stack install {}`", spec.name, spec.name));
+}
+
 ExitCode show(const StackOptions& options, const Context& context) {
   const Project project(context.store);
   const StackStore store = project.stack_store();
-  for (const StackSpec& spec : chosen_specs(options, project)) {
+  const std::vector<StackSpec> specs = chosen_specs(options, project);
+  if (options.as_json && specs.size() > 1) throw UsageError("--json shows one stack: name one");
+  for (const StackSpec& spec : specs) {
     const InstalledStack stack = store.find(spec);
-    if (!stack.complete || stack.worker.empty()) {
-      throw UsageError(fmt::format("{} is not installed; run `reprobench stack install {}`", spec.name, spec.name));
-    }
+    if (!stack.complete || stack.worker.empty()) throw not_installed(spec);
     const Capability capability = store.describe(stack);
     if (options.as_json) {
       context.terminal.out_document(to_json(capability));
@@ -169,7 +173,13 @@ ExitCode verify(const StackOptions& options, const Context& context) {
   const StackStore store = project.stack_store();
   bool clean = true;
   for (const StackSpec& spec : chosen_specs(options, project)) {
-    const std::vector<StackFinding> findings = store.verify(store.find(spec));
+    const InstalledStack stack = store.find(spec);
+    if (!stack.complete) {
+      if (!options.all) throw not_installed(spec);
+      context.terminal.out(fmt::format("{}: not installed\n", spec.name));
+      continue;
+    }
+    const std::vector<StackFinding> findings = store.verify(stack);
     context.terminal.out(findings_text(spec, findings));
     clean = clean && all_settled(findings);
     const std::string what = spec.source == StackSource::hybrid ? " as " + spec.summary : "";
@@ -182,14 +192,25 @@ ExitCode remove(const StackOptions& options, const Context& context) {
   const Project project(context.store);
   const StackStore store = project.stack_store();
   for (const StackSpec& spec : chosen_specs(options, project)) {
+    const InstalledStack stack = store.find(spec);
     if (spec.source == StackSource::hybrid) {
       remove_hybrid(project, spec);
+    } else if (std::filesystem::exists(stack.folder)) {
+      store.remove(stack);
     } else {
-      store.remove(store.find(spec));
+      context.terminal.out(fmt::format("{}: not installed, nothing to remove\n", spec.name));
+      continue;
     }
     context.terminal.out(fmt::format("{}: removed\n", spec.name));
   }
   return ExitCode::passed;
+}
+
+// In the place of the verb's own, which its commands inherit; what follows it stays.
+void set_example(CLI::App& command, const std::string& example) {
+  const std::string inherited = command.get_footer();
+  const std::size_t rest = inherited.find("\n\n");
+  command.footer("Example: " + example + (rest == std::string::npos ? "" : inherited.substr(rest)));
 }
 
 }  // namespace
@@ -198,30 +219,40 @@ std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
   struct Action {
     const char* name;
     const char* summary;
+    const char* example;
     ExitCode (*run)(const StackOptions&, const Context&);
     bool takes_names;
+    bool has_document;
   };
   static constexpr Action kActions[] = {
-      {"install", "Fetch by lock, unpack, build the worker; does nothing where all that is done", &install, true},
-      {"list", "All stacks and what this host has of them", &list, false},
-      {"show", "What an installed stack's worker really loads", &show, true},
-      {"verify", "Declared, compiled and loaded versions and file hashes against each other", &verify, true},
-      {"remove", "Delete an installed stack", &remove, true}};
+      {"install", "Fetch by lock, unpack, build the worker; does nothing where all that is done",
+       "reprobench stack install torch-2.9.0-cu128", &install, true, false},
+      {"list", "All stacks and what this host has of them", "reprobench stack list", &list, false, true},
+      {"show", "What an installed stack's worker really loads", "reprobench stack show torch-2.9.0-cu128", &show, true,
+       true},
+      {"verify", "Declared, compiled and loaded versions and file hashes against each other",
+       "reprobench stack verify --all", &verify, true, false},
+      {"remove", "Delete an installed stack", "reprobench stack remove torch-2.8.0-cu128", &remove, true, false}};
   app.require_subcommand(1);
   auto options = std::make_shared<StackOptions>();
   for (const Action& action : kActions) {
     CLI::App* sub = app.add_subcommand(action.name, action.summary);
-    sub->add_flag("--json", options->as_json, "One JSON document");
+    set_example(*sub, action.example);
+    if (action.has_document) {
+      sub->add_flag("--json", options->as_json,
+                    action.takes_names ? "One JSON document, of one stack" : "One JSON document");
+    }
     if (!action.takes_names) continue;
     sub->add_option("names", options->names, "Stacks")->type_name("STACK");
     sub->add_option("--matrix", options->matrix, "All stacks of this matrix file")->type_name("FILE");
     sub->add_flag("--all", options->all, "All stacks");
     if (action.run != &install) continue;
     sub->add_flag("--with-gpu", options->with_gpu, "The GPU libraries too, on a host without a GPU");
-    sub->add_flag("--trust", options->trust, "Of `source: system`, load libraries of any folder that the file names");
+    sub->add_flag("--trust", options->trust, "For `source: system`: load libraries of any folder that the file names");
   }
   auto adopted = std::make_shared<AdoptOptions>();
   CLI::App* adopt = app.add_subcommand("adopt", "Take the PyTorch that is there as a stack, and build its worker");
+  set_example(*adopt, "reprobench stack adopt --python python3");
   adopt->add_option("name", adopted->name, "What to call the stack")->type_name("NAME")->capture_default_str();
   CLI::Option* of_python =
       adopt->add_option("--python", adopted->python, "The PyTorch of this Python; else that of python3");
@@ -236,6 +267,7 @@ std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
   auto swapped = std::make_shared<SwapOptions>();
   CLI::App* swap =
       app.add_subcommand("swap", "A stack of wheels with components of others: a hybrid, a stack of its own");
+  set_example(*swap, "reprobench stack swap torch-2.9.0-cu128 --with cudnn=torch-2.8.0-cu128");
   swap->add_option("base", swapped->base, "The stack whose files it has otherwise")->type_name("STACK")->required();
   swap->add_option("--with", swapped->with,
                    "A component and the stack that it is taken from: torch, openmp, cudart, cupti, cudnn, nccl, cublas "

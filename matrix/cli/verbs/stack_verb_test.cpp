@@ -117,6 +117,7 @@ TEST_CASE("an installed stack is shown by what its worker loads, as text and as 
             "  torch      2.9.0+cu128      2.9.0+cu128      2.9.0                  /stack/libtorch.so\n"
             "  BLAS mkl, CPU capability AVX2, C++ ABI 1, worker built by g++ 12\n");
   CHECK(json::parse(stack(project, {"show", "new", "--json"}).out) == to_json(small_capability()));
+  CHECK_THROWS_WITH(stack(project, {"show", "new", "old", "--json"}), "--json shows one stack: name one");
   CHECK_THROWS_WITH(stack(project, {"show", "old"}), "old is not installed; run `reprobench stack install old`");
   project.install("old", small_capability(), /*with_worker=*/false);
   CHECK_THROWS_WITH(stack(project, {"show", "old"}), "old is not installed; run `reprobench stack install old`");
@@ -151,11 +152,21 @@ TEST_CASE("a stack that is not as declared does not verify, and the others are t
   CHECK(stack(project, {"verify", "old", "new"}).code == ExitCode::failed);
 }
 
+TEST_CASE("a stack that is not installed does not verify, and is left out of all", "[cli]") {
+  const SmallProject project;
+  project.install("new", small_capability());
+  CHECK_THROWS_WITH(stack(project, {"verify", "old"}), "old is not installed; run `reprobench stack install old`");
+  const Said said = stack(project, {"verify", "--all"});
+  CHECK(said.out == "new: OK\nold: not installed\n");
+  CHECK(said.code == ExitCode::passed);
+}
+
 TEST_CASE("a stack that is removed is gone", "[cli]") {
   const SmallProject project;
   const InstalledStack installed = project.install("new", small_capability());
   CHECK(stack(project, {"remove", "new"}).out == "new: removed\n");
   CHECK_FALSE(std::filesystem::exists(installed.folder));
+  CHECK(stack(project, {"remove", "new"}).out == "new: not installed, nothing to remove\n");
   CHECK_THAT(stack(project, {"list"}).out, Catch::StartsWith("new                      not installed "));
 }
 

@@ -1,11 +1,14 @@
 // An option that takes one of a few words.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace reprobench {
 
@@ -23,6 +26,15 @@ CLI::Validator one_of_words(const std::map<std::string, Value>& words) {
     return "";
   };
   return CLI::Validator(translate, "", "words");
+}
+
+// The same for an option whose words are taken as they are.
+inline CLI::Validator one_of_names(const std::vector<std::string>& names) {
+  const auto check = [names](std::string& text) -> std::string {
+    if (std::find(names.begin(), names.end(), text) != names.end()) return "";
+    return fmt::format("`{}` is none of {}", text, fmt::join(names, ", "));
+  };
+  return CLI::Validator(check, "", "words");
 }
 
 }  // namespace reprobench

@@ -284,7 +284,7 @@ CheckStatus NcclTestsFile::status() const {
 }
 
 NcclTestsFile read_nccl_tests(const std::string& text, const std::string& file) {
-  const JsonNode root = read_json(text, file);
+  const JsonNode root = read_json_object(text, file);
   refuse_doubled_keys(root);
   return Reader(root, file).read();
 }

@@ -1,11 +1,15 @@
 #include "matrix/spec/files/input_text.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "matrix/base/nearest_name.hpp"
 #include "matrix/base/regular_file.hpp"
 
 namespace reprobench {
@@ -108,6 +112,21 @@ class TextScan {
   bool bidi_seen_ = false;
 };
 
+// The name beside a missing file that was probably meant, after "; "; empty if there is none.
+std::string hint_of_missing(const std::filesystem::path& path) {
+  constexpr std::size_t kMostNames = 1000;
+  std::vector<std::string> names;
+  std::error_code none;
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  for (std::filesystem::directory_iterator at(folder, none), end; !none && at != end && names.size() < kMostNames;
+       at.increment(none)) {
+    if (at->path().filename() != path.filename()) names.push_back(at->path().filename());  // a link to nothing
+  }
+  std::sort(names.begin(), names.end());
+  const std::string nearest = nearest_name(path.filename().string(), names);
+  return nearest.empty() ? "" : fmt::format("; did you mean `{}`?", (path.parent_path() / nearest).string());
+}
+
 }  // namespace
 
 std::string_view without_byte_order_mark(std::string_view text) {
@@ -153,7 +172,8 @@ std::string read_input_file(const std::string& path, std::size_t limit) {
     throw_spec_error({path, 0, 0}, "RB027", "cannot be read: " + why);
   };
   const RegularFile file = open_regular_file(path);
-  if (file.problem == "missing") refuse(std::strerror(ENOENT));
+  if (file.problem == "missing") refuse(std::strerror(ENOENT) + hint_of_missing(path));
+  if (std::error_code none; std::filesystem::is_directory(path, none)) refuse("it is a folder");
   if (!file.problem.empty()) refuse(file.problem.starts_with("is ") ? "it " + file.problem : file.problem);
   // For a larger file one byte too many is enough: its reader refuses it by its size.
   if (file.size_bytes > static_cast<std::int64_t>(limit)) return std::string(limit + 1, ' ');

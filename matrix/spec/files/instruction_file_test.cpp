@@ -119,7 +119,7 @@ TEST_CASE("what is no file of records is refused", "[spec]") {
 TEST_CASE("a folder, a missing file and a link to nothing cannot be read, a link to a file can", "[spec]") {
   const FileScene scene;
   std::filesystem::create_directories(scene.path());
-  CHECK(scene.refusal_of_file() == "my.json: error[RB027]: cannot be read: it is not a regular file");
+  CHECK(scene.refusal_of_file() == "my.json: error[RB027]: cannot be read: it is a folder");
   std::filesystem::remove(scene.path());
   CHECK(scene.refusal_of_file() == "my.json: error[RB027]: cannot be read: No such file or directory");
   std::filesystem::create_symlink("other.json", scene.path());

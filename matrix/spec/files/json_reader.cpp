@@ -23,7 +23,10 @@ class JsonParser {
 
   JsonNode parse() {
     skip_space();
-    if (at_end()) fail("RB001", "file has no content; a DeepSpeed configuration is an object");
+    if (at_end()) {
+      fail("RB001", *lenient_hint_ == '\0' ? "file has no content; it must be an object"
+                                           : "file has no content; a DeepSpeed configuration is an object");
+    }
     JsonNode root = value();
     skip_space();
     if (!at_end()) refuse_syntax("text after the end of the object");
@@ -296,9 +299,7 @@ class JsonParser {
   int depth_ = 0;
 };
 
-}  // namespace
-
-JsonNode read_json(const std::string& text, const std::string& file) {
+JsonNode read_object(const std::string& text, const std::string& file, const char* lenient_hint) {
   if (text.size() > kMaxJsonBytes) {
     throw_spec_error({file, 1, 1}, "RB016", fmt::format("file is larger than {} bytes", kMaxJsonBytes));
   }
@@ -308,8 +309,14 @@ JsonNode read_json(const std::string& text, const std::string& file) {
   std::replace(without_tabs.begin(), without_tabs.end(), '\t', ' ');  // JSON may be indented by them
   check_input_text(without_tabs, file, diagnostics);
   diagnostics.throw_if_any();
-  return JsonParser(content, file, kHjsonHint).parse();
+  return JsonParser(content, file, lenient_hint).parse();
 }
+
+}  // namespace
+
+JsonNode read_json(const std::string& text, const std::string& file) { return read_object(text, file, kHjsonHint); }
+
+JsonNode read_json_object(const std::string& text, const std::string& file) { return read_object(text, file, ""); }
 
 void read_json_items(const std::string& text, const std::string& file,
                      const std::function<void(const JsonNode&)>& take) {

@@ -16,9 +16,13 @@ namespace reprobench {
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{1} << 20;
 inline constexpr int kMaxJsonDepth = 32;
 
-// The root object. Throws SpecError at the first thing that is no JSON: RB001 no content, RB002, RB003 and RB026 its
-// bytes, RB005 its grammar, RB007 no object, RB015 too deep, RB016 too large. A repeated key is not an error here.
+// The root object of a configuration of DeepSpeed. Throws SpecError at the first thing that is no JSON: RB001 no
+// content, RB002, RB003 and RB026 its bytes, RB005 its grammar, RB007 no object, RB015 too deep, RB016 too large. A
+// repeated key is not an error here.
 JsonNode read_json(const std::string& text, const std::string& file);
+
+// The same for any other file; DeepSpeed is not spoken of.
+JsonNode read_json_object(const std::string& text, const std::string& file);
 
 // For a file of many items: the items of a list, or JSON Lines with one object in each line. Each is passed to `take`
 // in order and then forgotten, so that a large file costs its own bytes and one item. Throws as read_json does, except

@@ -39,7 +39,7 @@ const JsonNode& map_of(const JsonNode& root) {
 }  // namespace
 
 WeightsIndex parse_weights_index(const std::string& text, const std::string& path) {
-  const JsonNode root = read_json(text, path);
+  const JsonNode root = read_json_object(text, path);
   WeightsIndex index;
   Diagnostics diagnostics;
   std::map<std::string, Mark> first;
