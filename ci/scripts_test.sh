@@ -147,6 +147,14 @@ echo 'int f() { return undeclared_name; }' >"$work/clang/wrong.cpp"
 echo '[{"directory": "'"$work/clang"'", "file": "wrong.cpp", "command": "c++ -o matrix/wrong.o -c wrong.cpp"}]' >"$work/clang/compile_commands.json"
 ends 1 "Clang refuses 1 of 1 files" ci/clang_check.sh "$work/clang"
 
+# A build that is configured again without the folder of the compiler's cache has the same command lines: nothing is compiled anew.
+if command -v ccache >/dev/null; then
+  launcher() { cmake --preset ci -B "$work/configured" >/dev/null && grep -o 'CCACHE_BASEDIR=[^ ]*' "$work/configured/CMakeFiles/rules.ninja" | sort -u; }
+  [ "$(CCACHE_BASEDIR=$work launcher)" = "CCACHE_BASEDIR=$work" ] || fail "ccache leaves out another folder than CCACHE_BASEDIR"
+  [ "$(CCACHE_BASEDIR='' launcher)" = "CCACHE_BASEDIR=$work" ] || fail "a build that is configured again has other command lines"
+  took "ccache"
+fi
+
 # Five times what is shown is little: goals of time may be missed beside other steps.
 ci/plan_cost.sh --cells 2000 "$reprobench" >"$work/cost" 2>"$work/said" || [ $? -eq 1 ] || { cat "$work/said" >&2; fail "plan_cost.sh"; }
 [ "$(grep -cE '^(2000 cells, (table|--json|run --dry-run)|400 excludes) .* of CPU \(goal' "$work/cost")" -eq 4 ] || fail "plan_cost.sh says $(cat "$work/cost")"

@@ -80,12 +80,21 @@ std::string name_of(const ComparedSide& side, const ComparedSide& other) {
   return is_one_run ? side.stored->slug : side.stored->run_id + ":" + side.stored->slug;
 }
 
+// The first two completed repeats whose bits differ; null: none do.
+std::pair<const AttemptRecord*, const AttemptRecord*> differing_repeats(const std::vector<AttemptRecord>& repeats) {
+  const AttemptRecord* first = nullptr;
+  for (const AttemptRecord& repeat : repeats) {
+    if (repeat.end != AttemptEnd::completed || !repeat.lead().result) continue;
+    if (first == nullptr) first = &repeat;
+    if (repeat.lead().result->chain != first->lead().result->chain) return {first, &repeat};
+  }
+  return {nullptr, nullptr};
+}
+
 // Which repeats of a stored cell did not end well, or have other bits than the first that did. Empty: none.
 std::string repeats_problem(const ComparedSide& side, const std::string& name) {
   if (!side.stored) return "";
   const std::vector<AttemptRecord>& repeats = side.stored->repeats;
-  const AttemptRecord* first = nullptr;
-  const AttemptRecord* other = nullptr;
   const AttemptRecord* failed = nullptr;
   int completed = 0;
   for (const AttemptRecord& repeat : repeats) {
@@ -94,8 +103,6 @@ std::string repeats_problem(const ComparedSide& side, const std::string& name) {
       continue;
     }
     ++completed;
-    if (first == nullptr) first = &repeat;
-    if (other == nullptr && repeat.lead().result->chain != first->lead().result->chain) other = &repeat;
   }
   std::string problem;
   if (completed < side.stored->repeats_due) {
@@ -104,7 +111,7 @@ std::string repeats_problem(const ComparedSide& side, const std::string& name) {
       problem += fmt::format(", repeat {}: {}: {}", failed->repeat, to_string(failed->end), failed->detail);
     }
   }
-  if (other != nullptr) {
+  if (const auto [first, other] = differing_repeats(repeats); other != nullptr) {
     problem += fmt::format("{}{} does not repeat itself: repeat {} has other bits than repeat {}",
                            problem.empty() ? "" : "; ", name, other->repeat, first->repeat);
   }
@@ -126,13 +133,10 @@ std::vector<std::string> reasons_against_equality(const CellComparison& comparis
                                                   const ComparedSide& expected) {
   std::vector<std::string> reasons{repeats_problem(measured, comparison.measured_name)};
   if (expected.label != measured.label) reasons.push_back(repeats_problem(expected, comparison.expected_name));
-  // A failed check of repeats says no more than the side that does not repeat itself.
-  const bool is_unrepeated = std::ranges::any_of(
-      reasons, [](const std::string& reason) { return reason.find("does not repeat itself") != std::string::npos; });
   for (const ComparedSide* side : {&measured, &expected}) {
-    const bool is_of_repeats =
-        side->stored && side->stored->wrong_numbers.find(" fails numerics.repeat_mismatches: ") != std::string::npos;
-    if (side->stored && !(is_of_repeats && is_unrepeated)) reasons.push_back(side->stored->wrong_numbers);
+    const bool is_said =
+        side->stored && side->stored->only_repeats_differ && differing_repeats(side->stored->repeats).second != nullptr;
+    if (side->stored && !is_said) reasons.push_back(side->stored->wrong_numbers);
     if (const std::string nothing = updated_nothing(side->attempt); !nothing.empty()) {
       reasons.push_back(fmt::format("{} of {}: nothing was trained", nothing,
                                     side == &measured ? comparison.measured_name : comparison.expected_name));

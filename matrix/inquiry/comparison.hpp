@@ -32,7 +32,8 @@ struct StoredCell {
   std::vector<AttemptRecord> repeats;  // the last attempt of each, in order; without traces
   std::map<int, Injection> injections;
   SharedList<CellThreshold> thresholds;
-  std::string wrong_numbers;  // why its numerics failed, in one sentence; empty: they did not
+  std::string wrong_numbers = {};    // why its numerics failed, in one sentence; empty: they did not
+  bool only_repeats_differ = false;  // that sentence is of numerics.repeat_mismatches: its repeats say it themselves
 };
 
 // One side of a comparison: its request and its attempt.

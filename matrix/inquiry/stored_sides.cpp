@@ -36,14 +36,16 @@ std::vector<AttemptRecord> last_attempts(const CellRecord& record) {
   return repeats;
 }
 
-std::string failed_numerics(const CellVerdict& cell) {
+// Another check before that of repeats, which is left out where the repeats say it. Null: none failed.
+const CheckResult* failed_numerics(const CellVerdict& cell) {
+  const CheckResult* found = nullptr;
   for (const CheckResult& check : cell.checks) {
     const bool is_failed = check.gate == Gate::armed && check.status == CheckStatus::failed;
-    if (is_failed && check.dimension == Dimension::numerics) {
-      return fmt::format("{} fails {}: {}", cell.slug, check.metric, check.sentence);
-    }
+    if (!is_failed || check.dimension != Dimension::numerics) continue;
+    if (check.metric != kRepeatMismatches) return &check;
+    found = &check;
   }
-  return "";
+  return found;
 }
 
 // A run with what its files come to, judged anew: nothing is taken from a verdict that was written before.
@@ -72,8 +74,11 @@ ComparedSide side_of(const JudgedRun& run, std::size_t index) {
                   planned_looks(cell),
                   last_attempts(run.record.cells[index]),
                   cell.injections,
-                  cell.thresholds,
-                  failed_numerics(run.verdict.cells[index])};
+                  cell.thresholds};
+  if (const CheckResult* failed = failed_numerics(run.verdict.cells[index])) {
+    side.stored->wrong_numbers = fmt::format("{} fails {}: {}", cell.slug, failed->metric, failed->sentence);
+    side.stored->only_repeats_differ = failed->metric == kRepeatMismatches;
+  }
   const auto& repeats = side.stored->repeats;
   const auto trained = std::find_if(repeats.begin(), repeats.end(), has_trained);
   if (planned.skip) {

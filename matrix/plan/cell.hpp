@@ -16,6 +16,7 @@ namespace reprobench {
 // The two checks that leave no difference from the reference unjudged: it is rounding, or there is none.
 inline constexpr std::string_view kBeyondRounding = "numerics.beyond_rounding";
 inline constexpr std::string_view kReferenceMismatches = "numerics.reference_mismatches";
+inline constexpr std::string_view kRepeatMismatches = "numerics.repeat_mismatches";
 // What a training that is stopped and resumed is about.
 inline constexpr std::string_view kResumeMismatches = "numerics.resume_mismatches";
 

@@ -316,7 +316,7 @@ void check_contradictions(const std::vector<ThresholdRule>& rules, Scope& scope)
   }
 }
 
-// Of a family the first.
+// The first one, if it is the name of a family.
 const MetricInfo* find_metric(const std::string& name, const YamlEntry& entry, Scope& scope) {
   std::vector<std::string> known;
   for (const MetricInfo& metric : scope.vocabulary->metrics) {

@@ -232,7 +232,7 @@ Fingerprint fake_fingerprint(const std::string& stack) {
   return fingerprint;
 }
 
-// With all steps less than a process of this program takes, of which the rest is time outside steps.
+// Shorter, together with all steps, than any process of this program lives. What is left is its time outside steps.
 constexpr double kStartToFirstStep_ns = 1e6;
 
 int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder,
