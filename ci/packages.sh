@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the distribution packages the project needs and that are missing. Debian 12, Ubuntu 24.04 and newer.
 #
-#   ci/packages.sh run      what building and running needs
+#   ci/packages.sh build    what building and running needs
+#   ci/packages.sh run      that and Debian's libtorch, which is one of the stacks
 #   ci/packages.sh test     that and what the tests need
 set -euo pipefail
 # shellcheck source=ci/failure_trap.sh
@@ -14,9 +15,9 @@ run=(python3 python3-pip python3-jinja2)
 tests=(catch2 python3-jsonschema python3-numpy python3-venv clang-format clang-tidy shellcheck debootstrap buildah skopeo)
 
 case "${1:-run}" in
-  run) wanted=("${build[@]}" "${run[@]}") ;;
+  build | run) wanted=("${build[@]}" "${run[@]}") ;;
   test) wanted=("${build[@]}" "${run[@]}" "${tests[@]}") ;;
-  *) echo "usage: ci/packages.sh run|test" >&2; exit 2 ;;
+  *) echo "usage: ci/packages.sh build|run|test" >&2; exit 2 ;;
 esac
 
 command -v apt-get >/dev/null || {
@@ -52,6 +53,8 @@ if [ "${#missing[@]}" -gt 0 ]; then
     exit 1
   }
 fi
+
+[ "${1:-run}" != build ] || exit 0
 
 # Debian's libtorch is one of the stacks, OpenBLAS what makes its speed worth measuring. Where the distribution has none, or another
 # version, the stack's cells are skipped with that reason.

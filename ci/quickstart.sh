@@ -8,10 +8,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
 
-ci/packages.sh run
+# Only root installs packages beside the compiler: sudo might ask for a password.
+[ "$(id -u)" -eq 0 ] && before_build=build || before_build=run
+ci/packages.sh "$before_build"
 # Over the network while the compiler runs. What fails here is said by `stack install`, which asks again.
 mapfile -t first < <(sed -n 's/^  stack: \[\(.*\)\]$/\1/p' matrix/smoke.yaml | tr -d ' ' | tr , '\n')
-ci/fetch_wheels.sh "${first[@]}" >/dev/null 2>&1 &
+{ ci/fetch_wheels.sh "${first[@]}" >/dev/null 2>&1; ci/packages.sh run; } &
 fetching=$!
 cmake --preset release >/dev/null || { echo "quickstart: cmake could not configure the build (above)" >&2; exit 1; }
 cmake --build --preset release --target reprobench reprobench-shepherd

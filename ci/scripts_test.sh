@@ -78,6 +78,10 @@ SH
 done
 PATH=$work/quick/bin:$PATH ends 3 "this verdict ends with 1; going on" "$work/quick/ci/quickstart.sh" --out here
 grep -qxF "fetch_wheels.sh torch-2.9.0-cu128 torch-2.8.0-cu128" "$work/quick/asked" || fail "the quickstart fetches $(grep fetch "$work/quick/asked")"
+# Debian's libtorch is there before the stack that is made of it, but root does not wait for it before the build.
+[ "$(id -u)" -eq 0 ] && before_build=build || before_build=run
+[ "$(head -n 1 "$work/quick/asked")" = "packages.sh $before_build" ] || fail "the quickstart begins with $(head -n 1 "$work/quick/asked")"
+sed '/install --matrix matrix\/v2.9.yaml/q' "$work/quick/asked" | grep -qxF "packages.sh run" || fail "the quickstart installs stacks without their packages"
 asked=$(grep ^reprobench "$work/quick/asked" | sed 's/ --jobs [0-9]*//')
 [ "$asked" = "reprobench stack install --matrix matrix/smoke.yaml
 reprobench run --matrix matrix/smoke.yaml
