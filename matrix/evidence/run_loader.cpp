@@ -9,6 +9,7 @@
 #include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
+#include "matrix/evidence/parallel.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -263,10 +264,14 @@ RunRecord load_run(const std::string& run_folder) {
     index_of(diagnosis.cell_id);
     run.diagnoses.emplace(diagnosis.cell_id, diagnosis);
   }
-  for (const JournaledAttempt& entry : journal.attempts) {
-    const std::size_t index = index_of(entry.cell_id);
-    const Cell& cell = run.plan.cells[index].cell;
-    run.cells[index].attempts.push_back(load_journaled(folder, cell, entry));
+  std::vector<std::size_t> cell_of_attempt;
+  for (const JournaledAttempt& entry : journal.attempts) cell_of_attempt.push_back(index_of(entry.cell_id));
+  std::vector<AttemptRecord> attempts(journal.attempts.size());
+  for_each_in_parallel(attempts.size(), [&](std::size_t i) {
+    attempts[i] = load_journaled(folder, run.plan.cells[cell_of_attempt[i]].cell, journal.attempts[i]);
+  });
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    run.cells[cell_of_attempt[i]].attempts.push_back(std::move(attempts[i]));
   }
   for (CellRecord& cell : run.cells) {
     std::sort(cell.attempts.begin(), cell.attempts.end(), [](const AttemptRecord& a, const AttemptRecord& b) {

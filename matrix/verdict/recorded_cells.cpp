@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "matrix/evidence/parallel.hpp"
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/verdict/environment.hpp"
@@ -72,9 +73,10 @@ CellEvidence RecordedCells::read_evidence(const Cell& cell, const Repeats& repea
   }
   for (const AttemptRecord* attempt : repeats) {
     evidence.repeats.push_back(*attempt);
-    load_traces(evidence.repeats.back(), run_.folder, cell.request);
     if (auto kinds = link_kinds(links_of(cell, *attempt)); !kinds.empty()) evidence.links.insert(std::move(kinds));
   }
+  for_each_in_parallel(evidence.repeats.size(),
+                       [&](std::size_t repeat) { load_traces(evidence.repeats[repeat], run_.folder, cell.request); });
   return evidence;
 }
 
