@@ -170,9 +170,14 @@ PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& opti
   }
   result.upper = ratio.ratio * std::exp(t_quantile(ratio.effective_batches, kMissedDefects) * ratio.spread_log /
                                         std::sqrt(ratio.batches));
-  const bool may_be_order = options.order_error_rel > 0 && ratio.candidate_error_rel <= options.order_error_rel;
-  if (ratio.ratio > result.bound && may_be_order) {
+  // In how many times the error that an order of summation leaves; beyond every bound where both sides have one order.
+  const double of_orders =
+      options.order_error_rel > 0 ? ratio.candidate_error_rel / options.order_error_rel : kUnbounded;
+  if (ratio.ratio > result.bound && of_orders <= 1) {
     result.reason = "an order of summation may leave an error of this size";
+  } else if (ratio.ratio > result.bound && of_orders <= kCancellationOfOrders) {
+    result.reason = kWhereTermsCancel;
+    result.is_left_open = true;
   } else if (ratio.ratio > result.bound) {
     result.decision = BudgetDecision::defect;
     result.reason = "the pooled error is larger than any order of summation explains";

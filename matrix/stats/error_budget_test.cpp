@@ -278,8 +278,7 @@ TEST_CASE("a tensor too small to decide is inconclusive and says how many batche
   CHECK(decide_pooled(*few, {1, 1e-3, kLegitimateRatio}).batches_needed == kFewestPooledBatches);
 }
 
-TEST_CASE("an error that an order of summation may leave is no defect whatever its ratio, and one above it is",
-          "[stats]") {
+TEST_CASE("an error that an order of summation may leave is no defect, one four times as large is", "[stats]") {
   CHECK(order_error_rel(0) == 0);
   CHECK(order_error_rel(-1) == 0);
   CHECK(order_error_rel(25088) == Approx(158.392 * 0x1p-24));
@@ -290,8 +289,16 @@ TEST_CASE("an error that an order of summation may leave is no defect whatever i
   options.order_error_rel = 2e-6;
   CHECK(decide_pooled(ratio, options).decision == BudgetDecision::inconclusive);
   CHECK(decide_pooled(ratio, options).reason == "an order of summation may leave an error of this size");
-  options.order_error_rel = std::nextafter(2e-6, 0);
+  CHECK_FALSE(decide_pooled(ratio, options).is_left_open);
+  // Terms that cancel may leave more: neither is shown.
+  for (const double left : {std::nextafter(2e-6, 0), 2e-6 / kCancellationOfOrders}) {
+    options.order_error_rel = left;
+    CHECK(decide_pooled(ratio, options).decision == BudgetDecision::inconclusive);
+    CHECK(decide_pooled(ratio, options).is_left_open);
+  }
+  options.order_error_rel = std::nextafter(2e-6 / kCancellationOfOrders, 0);
   CHECK(decide_pooled(ratio, options).decision == BudgetDecision::defect);
+  CHECK_FALSE(decide_pooled(ratio, options).is_left_open);
   // A small ratio is rounding as before.
   ratio.ratio = 1;
   options.order_error_rel = 1;

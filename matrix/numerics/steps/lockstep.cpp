@@ -227,13 +227,17 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Allow
     settle(evidence, LockstepWord::undecided,
            fmt::format("S is {:.3g}: the three runs do not hold the same tensor", result.triangle));
   } else if (!(result.error_ratio <= result.error_ratio_bound)) {
-    settle(evidence, LockstepWord::defect,
-           fmt::format("E is {:.3g} in batch {}, class B2 allows {:.3g}", result.error_ratio, result.worst_batch,
-                       result.error_ratio_bound));
-  } else if (result.pooled && result.pooled->decision == BudgetDecision::defect) {
-    settle(evidence, LockstepWord::defect,
-           fmt::format("E pooled over {} batches is {:.3f}, above {:.3f}", result.pooled->batches, result.pooled->ratio,
-                       result.pooled->bound));
+    const std::string beyond = fmt::format("E is {:.3g} in batch {}, class B2 allows {:.3g}", result.error_ratio,
+                                           result.worst_batch, result.error_ratio_bound);
+    const double of_orders = kCancellationOfOrders * allowance.pooled.order_error_rel;
+    const bool may_cancel = result.e_x <= result.error_ratio_bound * of_orders;
+    may_cancel ? settle(evidence, LockstepWord::undecided, beyond + "; " + std::string(kWhereTermsCancel))
+               : settle(evidence, LockstepWord::defect, beyond);
+  } else if (result.pooled && (result.pooled->decision == BudgetDecision::defect || result.pooled->is_left_open)) {
+    const std::string beyond = fmt::format("E pooled over {} batches is {:.3f}, above {:.3f}", result.pooled->batches,
+                                           result.pooled->ratio, result.pooled->bound);
+    result.pooled->is_left_open ? settle(evidence, LockstepWord::undecided, beyond + "; " + result.pooled->reason)
+                                : settle(evidence, LockstepWord::defect, beyond);
   } else if (result.equal_bits) {
     settle(evidence, LockstepWord::rounding, "equal bits");
   } else {
@@ -358,13 +362,15 @@ void leave_flips_open(std::span<const LockstepBatch> batches, const LockstepOpti
   }
   const std::size_t flipped = batches.size() - others.size();
   if (judged.word != LockstepWord::defect || flipped == 0 || flipped * kBatchesOfOneFlip > batches.size()) return;
-  if (judge_all(others, options, bounds).word != LockstepWord::rounding) return;
+  const Lockstep without_flips = judge_all(others, options, bounds);
+  if (without_flips.word == LockstepWord::defect) return;
   judged.word = LockstepWord::undecided;
   for (LockstepTensor& tensor : judged.tensors) {
     if (tensor.word == LockstepWord::defect) tensor.word = LockstepWord::undecided;
   }
-  judged.sentence = fmt::format("{}; {}, which rounding can do; the {} other batches are rounding", summarise(judged),
-                                flips, others.size());
+  judged.sentence =
+      fmt::format("{}; {}, which rounding can do; the {} other batches {}", summarise(judged), flips, others.size(),
+                  without_flips.word == LockstepWord::rounding ? "are rounding" : "show no defect");
 }
 
 }  // namespace

@@ -286,8 +286,53 @@ TEST_CASE("class B2 allows what an order of summation may leave in a long sum, a
   options.summed_terms = {{"gradient/w", 25088}};
   CHECK(runs.judge(options).word == LockstepWord::rounding);
   CHECK(runs.judge(options).tensors[0].error_ratio == Approx(e_x / order_error_rel(25088)));
-  options.summed_terms = {{"gradient/w", 100}};  // a sixteenth of it
+  options.summed_terms = {{"gradient/w", 4}};  // an eightieth of it
   CHECK(runs.judge(options).word == LockstepWord::defect);
+}
+
+TEST_CASE("an error that terms which cancel may leave is neither rounding nor a defect", "[lockstep]") {
+  const double order = order_error_rel(25088);
+  const auto judged = [&](double e_x, const LockstepOptions& options) {
+    Runs runs;
+    for (std::size_t batch = 0; batch < 8; ++batch) {
+      add_five(runs, batch, "gradient/w", 5 * (batch == 3 ? e_x : order / 2), 5 * order / 2);
+    }
+    return runs.judge(options);
+  };
+  LockstepOptions options;
+  options.legitimate_ratio = kLegitimateRatioOfOrders;
+  options.summed_terms = {{"gradient/w", 25088}};
+  const double bound = judged(order, options).tensors[0].error_ratio_bound;
+  CHECK(judged(0.99 * bound * order, options).word == LockstepWord::rounding);
+  const Lockstep open = judged(0.99 * kCancellationOfOrders * bound * order, options);
+  CHECK(open.word == LockstepWord::undecided);
+  CHECK(open.sentence.starts_with("1 of 1 tensors cannot be judged; worst `gradient/w`: E is "));
+  CHECK(open.sentence.ends_with(kWhereTermsCancel));
+  CHECK(judged(1.01 * kCancellationOfOrders * bound * order, options).word == LockstepWord::defect);
+  options.is_learned = true;  // of these two orders: what was measured decides
+  CHECK(judged(0.99 * kCancellationOfOrders * bound * order, options).word == LockstepWord::defect);
+  options.is_learned = false;
+  options.summed_terms = {{"gradient/x", 25088}};  // of another tensor
+  CHECK(judged(0.99 * kCancellationOfOrders * bound * order, options).word == LockstepWord::defect);
+}
+
+TEST_CASE("what pooling shows of terms that may cancel is left open", "[lockstep]") {
+  const double order = order_error_rel(1000);
+  const auto judged = [&](double e_x) {
+    Runs runs;
+    for (std::size_t batch = 0; batch < 32; ++batch) add_five(runs, batch, "gradient/w", 5 * e_x, 5 * e_x / 8);
+    LockstepOptions options;
+    options.legitimate_ratio = kLegitimateRatioOfOrders;
+    options.summed_terms = {{"gradient/w", 1000}};
+    return runs.judge(options);
+  };
+  CHECK(judged(0.9 * order).word == LockstepWord::rounding);
+  const Lockstep open = judged(1.1 * order);
+  CHECK(open.word == LockstepWord::undecided);
+  CHECK(open.tensors[0].reason.starts_with("E pooled over 32 batches is "));
+  CHECK(open.tensors[0].reason.ends_with(kWhereTermsCancel));
+  CHECK(judged(0.9 * kCancellationOfOrders * order).word == LockstepWord::undecided);
+  CHECK(judged(1.1 * kCancellationOfOrders * order).word == LockstepWord::defect);
 }
 
 TEST_CASE("where orders differ a batch in which the reference is lucky, or the candidate is not, is no defect",
