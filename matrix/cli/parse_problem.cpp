@@ -1,6 +1,9 @@
 #include "matrix/cli/parse_problem.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <regex>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -57,6 +60,25 @@ std::string missing_text(const std::string& verb, const std::vector<const CLI::O
   return fmt::format("{} needs {}: {}", verb, names.front(), is_choice ? type : missing.front()->get_description());
 }
 
+// CLI11 says `--states: Value x not in range 0.000000 to 17976931...`, with all 309 digits of the largest number.
+std::string value_text(const CLI::App& app, const std::string& said) {
+  static const std::regex kRange("(-[^:]*): Value (.*) not in range (.*) to (.*)");
+  static const std::regex kConversion("Could not convert: (-[^ ]*) = (.*)");
+  static const std::regex kMissing("(-[^:]*): 1 required .* missing");
+  std::smatch match;
+  if (std::regex_match(said, match, kConversion))
+    return fmt::format("{} does not take `{}`", match.str(1), match.str(2));
+  if (std::regex_match(said, match, kMissing)) return match.str(1) + " needs a value";
+  if (!std::regex_match(said, match, kRange)) return said;
+  const CLI::Option* option = app.get_option_no_throw(match.str(1));
+  const bool is_whole = option != nullptr && option->get_type_name().starts_with("INT");
+  const double largest = std::strtod(match.str(4).c_str(), nullptr);
+  return fmt::format("{} takes a {}number from {:g}{}, not `{}`", match.str(1), is_whole ? "whole " : "",
+                     std::strtod(match.str(3).c_str(), nullptr),
+                     largest < std::numeric_limits<float>::max() ? fmt::format(" to {}", largest) : " on",
+                     match.str(2));
+}
+
 std::string problem_of(const CLI::App& program, const Asked& asked, const CLI::ParseError& error) {
   const std::vector<std::string> extras = program.remaining(true);
   const auto option =
@@ -80,7 +102,7 @@ std::string problem_of(const CLI::App& program, const Asked& asked, const CLI::P
     return missing_text(asked.name, missing);
   }
   if (!extras.empty()) return fmt::format("{} takes no further argument, got `{}`", asked.name, extras.front());
-  return error.what();
+  return value_text(*asked.app, error.what());
 }
 
 }  // namespace

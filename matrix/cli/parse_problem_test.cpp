@@ -15,7 +15,10 @@ struct SmallProgram {
     app.add_option("--store", text, "Folder of runs");
     CLI::App* run = app.add_subcommand("run", "");
     run->add_option("--matrix", text, "Matrix file")->type_name("FILE")->required();
-    run->add_option("-j,--jobs", jobs, "Cells at a time");
+    run->add_option("-j,--jobs", jobs, "Cells at a time")->check(CLI::Range(1, 1024));
+    run->add_option("--share", share, "Of the cores")->check(CLI::Range(0.0, 0.5));
+    run->add_option("--seed", seed, "Any number")->check(CLI::NonNegativeNumber);
+    run->add_flag("--quick", is_quick, "Less of it");
     CLI::App* list = app.add_subcommand("list", "");
     list->add_option("kind", text, "What to list")->type_name("stacks|runs")->required();
     CLI::App* hold = app.add_subcommand("hold", "");
@@ -43,6 +46,9 @@ struct SmallProgram {
   std::string text;
   std::string other;
   int jobs = 1;
+  double share = 0;
+  int seed = 0;
+  bool is_quick = false;
 };
 
 std::string problem_with(const std::vector<std::string>& words) { return SmallProgram().problem(words); }
@@ -84,6 +90,20 @@ TEST_CASE("an argument too many and a value of the wrong kind name the help of t
         "doctor takes no further argument, got `foo`; see `reprobench doctor --help`");
   CHECK(problem_with({"run", "--matrix", "m", "--jobs", "many"}).ends_with("; see `reprobench run --help`"));
   CHECK(problem_with({"run", "--matrix", "m"}).empty());
+}
+
+TEST_CASE("a value out of its range is told the range in plain numbers", "[cli]") {
+  const auto problem = [](const std::string& option, const std::string& value) {
+    const std::string said = problem_with({"run", "--matrix", "m.yaml", option, value});
+    return said.substr(0, said.find(';'));
+  };
+  CHECK(problem("-j", "0") == "--jobs takes a whole number from 1 to 1024, not `0`");
+  CHECK(problem("--jobs", "abc") == "--jobs takes a whole number from 1 to 1024, not `abc`");
+  CHECK(problem("--share", "0.75") == "--share takes a number from 0 to 0.5, not `0.75`");
+  CHECK(problem("--seed", "-1") == "--seed takes a whole number from 0 on, not `-1`");
+  CHECK(problem_with({"run", "--matrix", "m.yaml", "--quick=maybe"}) ==
+        "--quick does not take `maybe`; see `reprobench run --help`");
+  CHECK(problem_with({"run", "--matrix", "m.yaml", "--jobs"}) == "--jobs needs a value; see `reprobench run --help`");
 }
 
 }  // namespace
