@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/help_text.hpp"
 #include "matrix/cli/parse_problem.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verbs/verb.hpp"
@@ -135,6 +136,7 @@ int run(int argc, char** argv) {
   context.command_line.assign(argv, argv + argc);
   CLI::App app{"Do I get the same numbers, speed, memory and communication if I move from stack A to stack B?",
                "reprobench"};
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::help);
   app.footer(kExitCodes);
