@@ -135,14 +135,21 @@ def _check_agreement(verdict: dict[str, Any], plan: dict[str, Any], info: dict[s
         raise ReportError("verdict.json: `totals` disagree with its cells")
 
 
-def _load_comparisons(path: Path) -> tuple[list[dict[str, Any]] | None, str]:
-    """The verdict does not rest on them, so a document that cannot be read costs its section and not the report."""
+def _load_comparisons(path: Path, run_id: str) -> tuple[list[dict[str, Any]] | None, str]:
+    """The verdict does not rest on them, so a document that cannot be read costs its section and not the report.
+
+    `compare RUN` measures cells of that run: a file in which another run was measured was copied here."""
     if not path.exists():
         return None, ""
     try:
-        return load_document(path, "comparisons")["comparisons"], ""
+        comparisons = load_document(path, "comparisons")["comparisons"]
     except ReportError as error:
         return None, str(error)
+    for comparison in comparisons:
+        measured = comparison["measured"].partition(":")[0]
+        if measured != run_id:
+            return None, f"comparisons.json compares cells of {measured}, not of this run"
+    return comparisons, ""
 
 
 def _load_inspections(folder: Path, images: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -166,4 +173,4 @@ def load_run(folder: Path) -> Run:
     info = load_document(folder / "run.json", "run")
     _check_agreement(verdict, plan, info)
     inspections = _load_inspections(folder, plan.get("images", {}))
-    return Run(verdict, plan, info, *_load_comparisons(folder / "comparisons.json"), inspections)
+    return Run(verdict, plan, info, *_load_comparisons(folder / "comparisons.json", info["run_id"]), inspections)

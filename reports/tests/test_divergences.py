@@ -72,8 +72,10 @@ class File(unittest.TestCase):
         self.assertTrue("No two cells were compared" in report_html(run))
 
     def test_comparisons_are_read_with_the_documents_in_them(self):
-        run = self._loaded(json.dumps(samples.document(samples.comparisons())).encode())
-        self.assertEqual((len(run.comparisons or []), run.comparisons_problem), (len(samples.comparisons()), ""))
+        of_run = [one for one in samples.comparisons() if one["measured"].startswith(samples.RUN_ID)]
+        run = self._loaded(json.dumps(samples.document(of_run)).encode())
+        self.assertEqual((run.comparisons or [], run.comparisons_problem), (of_run, ""))
+        self.assertEqual(len(of_run), 3)
 
     def test_a_broken_older_or_newer_file_costs_only_its_section(self):
         newer = {**samples.document([]), "version": {"major": 2, "minor": 99}}
@@ -96,6 +98,15 @@ class File(unittest.TestCase):
                 self.assertIn(problem, "".join(page.text))
                 self.assertIn("comparisons of this run are not shown", summary_md(run))
                 self.assertIn("attention", page.attributes("id"))
+
+    def test_comparisons_of_another_run_are_not_shown(self):
+        of_this, of_another = samples.comparisons()[:2]
+        of_another["measured"] = "r-20260101-000000-1a2b:" + of_another["measured"].partition(":")[2]
+        run = self._loaded(json.dumps(samples.document([of_this, of_another])).encode())
+        self.assertIsNone(run.comparisons)
+        self.assertEqual(
+            run.comparisons_problem, "comparisons.json compares cells of r-20260101-000000-1a2b, not of this run"
+        )
 
     def test_a_folder_of_its_name_is_reported_too(self):
         with tempfile.TemporaryDirectory() as folder:

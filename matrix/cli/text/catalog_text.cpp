@@ -193,12 +193,18 @@ Entries fault_entries(const Project&) {
   return entries;
 }
 
-// The index takes no verdict that changed after it was given.
-std::string verdict_word(const IndexedRun& run) {
-  if (!run.verdict.empty()) return run.verdict;
+// As the run's folder has it now: the index remembers what was there when the run was judged.
+std::string verdict_word(const std::filesystem::path& store, const IndexedRun& run) {
   try {
-    return broken_verdict(run.folder).empty() ? "unfinished" : "refused: its verdict changed after it was given";
+    std::filesystem::path folder = run.folder;
+    if (!std::filesystem::exists(folder)) folder = store / "runs" / run.run_id;  // the store was moved
+    if (!std::filesystem::exists(folder)) return "gone: its folder is no longer there";
+    if (!broken_verdict(folder).empty()) return "refused: its verdict changed after it was given";
+    if (run.verdict.empty()) return "unfinished";
+    return std::filesystem::exists(folder / "verdict.json") ? run.verdict : "refused: its verdict.json is missing";
   } catch (const StoreError& error) {
+    return fmt::format("refused: {}", error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
     return fmt::format("refused: {}", error.what());
   }
 }
@@ -206,7 +212,7 @@ std::string verdict_word(const IndexedRun& run) {
 Entries run_entries(const Project& project) {
   Entries entries;
   for (const IndexedRun& run : indexed_runs(project.store())) {
-    const std::string word = verdict_word(run);
+    const std::string word = verdict_word(project.store(), run);
     entries.push_back({run.run_id,
                        fmt::format("{}  {:<12}  {} cells  {}", run.started_utc, word, run.cells, run.matrix),
                        {{"summary", word},

@@ -21,6 +21,14 @@ bool is_of_store(const std::filesystem::path& folder, const std::filesystem::pat
   return std::filesystem::exists(store / "runs") && std::filesystem::equivalent(folder.parent_path(), store / "runs");
 }
 
+// Pages of evidence that changed would go on saying what was judged of it. A store that is only read keeps them.
+void withdraw_reports(const std::filesystem::path& run_folder) {
+  try {
+    remove_reports(run_folder);
+  } catch (const StoreError&) {
+  }
+}
+
 }  // namespace
 
 std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
@@ -51,13 +59,20 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     }
     ExitCode judged = ExitCode::passed;  // only to write reports says nothing of the run
     bool is_indexed = true;
-    if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
-      const RunVerdict verdict = judge(load_run(folder.string()));
-      write_verdict_files(folder, verdict);
-      judged = verdict.exit_code;
-      if (is_of_store(folder, project.store())) is_indexed = index_verdict(project, folder, verdict, context.terminal);
-    } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
-      throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
+    try {
+      if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
+        const RunVerdict verdict = judge(load_run(folder.string()));
+        write_verdict_files(folder, verdict);
+        judged = verdict.exit_code;
+        if (is_of_store(folder, project.store())) {
+          is_indexed = index_verdict(project, folder, verdict, context.terminal);
+        }
+      } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
+        throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
+      }
+    } catch (const StoreError&) {
+      withdraw_reports(folder);
+      throw;
     }
     const ReportOutcome report = write_reports(project, folder, options->to);
     if (!report.problem.empty()) throw StoreError(report.problem);

@@ -77,6 +77,28 @@ TEST_CASE("a run leaves what it was asked, with which words and when, and all fi
   CHECK(json::parse(place.say(&declare_list, {"runs", "--json"}).out).at("entries").size() == 1);
 }
 
+TEST_CASE("a listed run has the verdict that its folder has now, not the one of the index", "[cli][process]") {
+  const RunPlace place;
+  place.run();
+  const auto word = [&] {
+    const json listed = json::parse(place.say(&declare_list, {"runs", "--json"}).out).at("entries");
+    REQUIRE(listed.size() == 1);
+    return listed.at(0).at("summary").get<std::string>();
+  };
+  const std::string given = place.file("verdict.json").at("word");
+  CHECK_THAT(word(), Contains("  " + given));
+  const fs::path file = place.run_folder() / "verdict.json";
+  const std::string text = read_file(file);
+  written_file(file, text + " ");
+  CHECK_THAT(word(), Contains("refused: its verdict changed after it was given"));
+  fs::remove(file);
+  CHECK_THAT(word(), Contains("refused: its verdict.json is missing"));
+  written_file(file, text);
+  CHECK_THAT(word(), Contains("  " + given));
+  fs::rename(place.run_folder(), place / "elsewhere");
+  CHECK_THAT(word(), Contains("gone: its folder is no longer there"));
+}
+
 TEST_CASE("a candidate of which a stale `where` takes the memory check is undecided, and the first screen says why",
           "[cli][process]") {
   const RunPlace place;
@@ -236,7 +258,11 @@ TEST_CASE("a report judges what has no verdict, and again what is asked, and ref
   json changed = before;
   changed["sentence"] = "something else";
   written_file(place.run_folder() / "verdict.json", changed.dump());
+  const fs::path page = place.run_folder() / "report" / "report.html";
+  fs::create_directory(page.parent_path());
+  written_file(page, "PASSED");
   CHECK_THROWS_WITH(place.say(&declare_report, {}), Contains("verdict.json changed since it was judged"));
+  CHECK_FALSE(fs::exists(page));  // it would outlive what it says
   CHECK_THROWS_WITH(place.say(&declare_compare, {place.run_folder().string()}),
                     Contains("verdict.json changed since it was judged"));
   CHECK_THROWS_WITH(place.say(&declare_merge, {place.run_folder().string(), place.run_folder().string()}),

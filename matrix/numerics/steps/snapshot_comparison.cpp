@@ -163,6 +163,13 @@ std::string alike_text(const SnapshotComparison& comparison) {
                      not_finite == elements ? "all" : std::to_string(not_finite), elements, first);
 }
 
+// False for files of empty tensors alone, in which nothing was compared.
+bool has_elements(const SnapshotComparison& comparison) {
+  return std::ranges::any_of(comparison.tensors, [](const TensorComparison& tensor) {
+    return tensor.match == Match::not_comparable || tensor.elements.value_or(0) > 0;
+  });
+}
+
 std::string sentence_of(const SnapshotComparison& comparison) {
   const std::int64_t differing = count_of(comparison, Match::differs);
   const std::int64_t not_comparable = count_of(comparison, Match::not_comparable);
@@ -175,6 +182,8 @@ std::string sentence_of(const SnapshotComparison& comparison) {
   std::vector<std::string> parts;
   if (common == 0) {
     parts.push_back("the files have no tensor in common");
+  } else if (!has_elements(comparison)) {
+    parts.push_back(fmt::format("none of the {} common tensors has an element", common));
   } else if (common == not_comparable) {
     parts.push_back(fmt::format("none of the {} common tensors has one type and shape in both files", common));
   } else {
@@ -209,7 +218,7 @@ SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const Safe
   }
   std::sort(result.tensors.begin(), result.tensors.end(), is_worse);
   const auto common = static_cast<std::int64_t>(result.tensors.size());
-  if (count_of(result, Match::not_comparable) == common) {
+  if (count_of(result, Match::not_comparable) == common || !has_elements(result)) {
     result.match = Match::not_comparable;
   } else if (count_of(result, Match::equal) == common && result.missing.empty() && result.extra.empty()) {
     result.match = Match::equal;

@@ -1,8 +1,8 @@
 // Compares two safetensors files, from any source, tensor by tensor: equal bits, or how far apart and where first.
 //
 // A tensor with different types or shapes on the two sides is not comparable. Two files without a common comparable
-// tensor are not comparable, and never equal. Files are equal only if they hold the same names and every tensor has
-// equal bits.
+// tensor, or with empty ones alone, are not comparable, and never equal. Files are equal only if they hold the same
+// names and every tensor has equal bits.
 #pragma once
 
 #include <optional>

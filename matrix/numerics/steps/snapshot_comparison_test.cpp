@@ -148,6 +148,20 @@ TEST_CASE("files without a common tensor are not comparable, and neither are emp
         "the files have no tensor in common; 1 only in the reference; 1 only in the measured file");
 }
 
+TEST_CASE("files of tensors that all are empty are not comparable, and one element makes them so", "[verdict]") {
+  const std::vector<float> none;
+  const std::vector<float> weights = {1};
+  SnapshotPair scene;
+  scene.measured = scene.reference = {stored("x", "F32", none), stored("y", "F32", none)};
+  CHECK(scene.compare().match == Match::not_comparable);
+  CHECK(scene.compare().sentence == "none of the 2 common tensors has an element");
+  scene.reference.push_back(stored("z", "F32", weights));
+  CHECK(scene.compare().match == Match::not_comparable);
+  CHECK(scene.compare().sentence == "none of the 2 common tensors has an element; 1 only in the reference");
+  scene.measured.push_back(stored("z", "F32", weights));
+  CHECK(scene.compare().match == Match::equal);
+}
+
 TEST_CASE("another type or shape is not comparable and listed first", "[verdict]") {
   const std::vector<float> weights = {1, 2, 3, 4};
   const std::vector<std::int32_t> integers = {1, 2, 3, 4};
