@@ -318,6 +318,39 @@ TEST_CASE("sides that take different operators are answered by both subgraphs, j
   }
 }
 
+TEST_CASE("a subgraph that a worker could not carry out in fp64 is not weighed by the values that it left",
+          "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1)}};
+  const std::string purpose = GENERATE("a-tensors", "b-tensors");
+  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
+    if (task.purpose != purpose) return;
+    const auto path = outcome.folder / operator_tensors_file(0);
+    const auto file = SafetensorsFile::open(path);
+    std::vector<SafetensorsTensor> tensors;
+    for (const TensorView& tensor : file.tensors()) {
+      tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
+    }
+    write_safetensors(path, std::move(tensors), {{"subgraph", "aten::mul has no fp64 form"}});
+  };
+  const Explanation found = *compare_stacks(replays, explained(0)).explanation;
+  CHECK(found.no_budget == "the subgraph cannot be carried out in fp64: aten::mul has no fp64 form");
+  CHECK_FALSE(found.budget);
+}
+
+TEST_CASE("a further source that one side's calls alone make says so", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 1, 1, 0},
+                               {"flat update", 1, std::numeric_limits<std::int64_t>::max(), 0, times(1.0)}};
+  const Explanation found = *compare_stacks(replays, explained(0)).explanation;
+  CHECK(found.call->measured.name == "aten::addmm");
+  const auto one_sided = std::ranges::find_if(
+      found.further_sources, [](const FurtherSource& source) { return source.region && source.inputs_agree; });
+  REQUIRE(one_sided != found.further_sources.end());
+  CHECK(one_sided->no_budget ==
+        "no call on record makes this value on the measured side: it cannot be judged by itself");
+}
+
 // In fp64 the two subgraphs ask for the same, and the steps may not see an error as small as this.
 TEST_CASE("what is not finite on one side has an element and no distance in ULP of NaN", "[explanation]") {
   ScriptedReplays replays;
