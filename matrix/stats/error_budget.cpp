@@ -170,7 +170,7 @@ PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& opti
   }
   result.upper = ratio.ratio * std::exp(t_quantile(ratio.effective_batches, kMissedDefects) * ratio.spread_log /
                                         std::sqrt(ratio.batches));
-  // In how many times the error that an order of summation leaves; beyond every bound where both sides have one order.
+  // The error as a multiple of what an order of summation leaves. If both sides add in one order, nothing excuses it.
   const double of_orders =
       options.order_error_rel > 0 ? ratio.candidate_error_rel / options.order_error_rel : kUnbounded;
   if (ratio.ratio > result.bound && of_orders <= 1) {

@@ -37,12 +37,12 @@ inline constexpr std::int64_t kSmallTensor = 1000;
 inline constexpr double kLargestTriangle = 1.01;  // with S above it, the two were not the same tensor
 inline constexpr double kLegitimateRatio = 1.05;  // pooled E that another correct order of summation can have
 // If the two add up in different orders (threads, vector lanes, fused products, libraries), one may be much closer to
-// fp64 than the other, and both are correct. Below order_error_rel() no ratio shows a defect; above it, this one does.
+// fp64 than the other, and both are correct. Below order_error_rel() no ratio shows a defect. Above
+// kCancellationOfOrders times that, this one does.
 inline constexpr double kLegitimateRatioOfOrders = 2.0;
 // Terms that cancel leave a smaller sum than terms of random signs, and a larger relative error. Nothing on record says
 // how far they do. So an error up to this multiple of order_error_rel() shows neither rounding nor a defect. (Measured:
-// 2.5 in 32 batches and 7.5 in one, the weights of a
-// convolution before a batch norm; suites/results.md.)
+// weights of a convolution before a batch norm, 2.5 over 32 batches and 7.5 in one of them; suites/results.md.)
 inline constexpr double kCancellationOfOrders = 4.0;
 inline constexpr std::string_view kWhereTermsCancel =
     "an order of summation may leave an error of this size where terms cancel";

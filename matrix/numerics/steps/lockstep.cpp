@@ -204,6 +204,29 @@ Allowance allowance_of(const std::string& tensor, const LockstepOptions& options
   return allowance;
 }
 
+bool is_beyond_b2(const LockstepTensor& tensor) { return !(tensor.error_ratio <= tensor.error_ratio_bound); }
+
+bool is_pooled_defect(const LockstepTensor& tensor) {
+  return tensor.pooled && tensor.pooled->decision == BudgetDecision::defect;
+}
+
+// Empty: it is within both bounds.
+std::string beyond_bounds(const LockstepTensor& tensor) {
+  if (is_beyond_b2(tensor)) {
+    return fmt::format("E is {:.3g} in batch {}, class B2 allows {:.3g}", tensor.error_ratio, tensor.worst_batch,
+                       tensor.error_ratio_bound);
+  }
+  if (!is_pooled_defect(tensor) && !(tensor.pooled && tensor.pooled->is_left_open)) return "";
+  return fmt::format("E pooled over {} batches is {:.3f}, above {:.3f}", tensor.pooled->batches, tensor.pooled->ratio,
+                     tensor.pooled->bound);
+}
+
+// Neither a single batch nor all of them together may show more than terms that cancel explain.
+bool may_cancel(const LockstepTensor& tensor, double order_error_rel) {
+  const double most_of_batch = tensor.error_ratio_bound * kCancellationOfOrders * order_error_rel;
+  return !is_pooled_defect(tensor) && (!is_beyond_b2(tensor) || tensor.e_x <= most_of_batch);
+}
+
 void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Allowance& allowance,
                   TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
@@ -226,18 +249,10 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Allow
   } else if (result.triangle > kLargestTriangle) {
     settle(evidence, LockstepWord::undecided,
            fmt::format("S is {:.3g}: the three runs do not hold the same tensor", result.triangle));
-  } else if (!(result.error_ratio <= result.error_ratio_bound)) {
-    const std::string beyond = fmt::format("E is {:.3g} in batch {}, class B2 allows {:.3g}", result.error_ratio,
-                                           result.worst_batch, result.error_ratio_bound);
-    const double of_orders = kCancellationOfOrders * allowance.pooled.order_error_rel;
-    const bool may_cancel = result.e_x <= result.error_ratio_bound * of_orders;
-    may_cancel ? settle(evidence, LockstepWord::undecided, beyond + "; " + std::string(kWhereTermsCancel))
-               : settle(evidence, LockstepWord::defect, beyond);
-  } else if (result.pooled && (result.pooled->decision == BudgetDecision::defect || result.pooled->is_left_open)) {
-    const std::string beyond = fmt::format("E pooled over {} batches is {:.3f}, above {:.3f}", result.pooled->batches,
-                                           result.pooled->ratio, result.pooled->bound);
-    result.pooled->is_left_open ? settle(evidence, LockstepWord::undecided, beyond + "; " + result.pooled->reason)
-                                : settle(evidence, LockstepWord::defect, beyond);
+  } else if (const std::string beyond = beyond_bounds(result); !beyond.empty()) {
+    const bool is_open = may_cancel(result, allowance.pooled.order_error_rel);
+    settle(evidence, is_open ? LockstepWord::undecided : LockstepWord::defect,
+           is_open ? fmt::format("{}; {}", beyond, kWhereTermsCancel) : beyond);
   } else if (result.equal_bits) {
     settle(evidence, LockstepWord::rounding, "equal bits");
   } else {
@@ -270,8 +285,7 @@ std::vector<TensorEvidence> collect(std::span<const LockstepBatch> batches) {
 // For sorting by the number in a tensor's reason: E as a share of its bound, or pooled E if that makes it a defect. A
 // value that is no number counts as larger than every other.
 double share_of_bound(const LockstepTensor& tensor) {
-  const bool is_pooled = tensor.pooled && tensor.pooled->decision == BudgetDecision::defect;
-  const double pooled = is_pooled ? tensor.pooled->ratio / tensor.pooled->bound : 0;
+  const double pooled = is_pooled_defect(tensor) ? tensor.pooled->ratio / tensor.pooled->bound : 0;
   const double single = tensor.error_ratio_bound > 0 ? tensor.error_ratio / tensor.error_ratio_bound : 0;
   if (std::isnan(single) || std::isnan(pooled)) return std::numeric_limits<double>::infinity();
   return std::max(single, pooled);

@@ -34,12 +34,13 @@ class Runs {
 
   Lockstep judge(LockstepOptions options = {}) const {
     std::vector<LockstepBatch> batches;
-    for (const Batch& batch : batches_) batches.push_back({batch.candidate, batch.reference, batch.exact});
+    for (const Batch& batch : batches_) batches.push_back({batch.candidate, batch.reference, batch.exact, batch.flips});
     return judge_lockstep(batches, options);
   }
 
   struct Batch {
     std::vector<TensorView> candidate, reference, exact;
+    std::string flips = {};
   };
   std::deque<Batch>& batches() { return batches_; }
 
@@ -314,6 +315,46 @@ TEST_CASE("an error that terms which cancel may leave is neither rounding nor a 
   options.is_learned = false;
   options.summed_terms = {{"gradient/x", 25088}};  // of another tensor
   CHECK(judged(0.99 * kCancellationOfOrders * bound * order, options).word == LockstepWord::defect);
+}
+
+// A chance that one batch may have is none that all have.
+TEST_CASE("a batch that cancelling explains excuses no error that all batches show together", "[lockstep]") {
+  const double order = order_error_rel(25088);
+  const auto judged = [&](double usual) {
+    Runs runs;
+    for (std::size_t batch = 0; batch < 32; ++batch) {
+      add_five(runs, batch, "gradient/w", 5 * usual * (batch == 3 ? 3 : 1), 5 * order / 8);
+    }
+    LockstepOptions options;
+    options.legitimate_ratio = kLegitimateRatioOfOrders;
+    options.summed_terms = {{"gradient/w", 25088}};
+    return runs.judge(options);
+  };
+  const Lockstep open = judged(3 * order);
+  CHECK(open.tensors[0].error_ratio > open.tensors[0].error_ratio_bound);
+  CHECK(open.word == LockstepWord::undecided);
+  const Lockstep found = judged(5 * order);
+  CHECK(found.tensors[0].e_x < found.tensors[0].error_ratio_bound * kCancellationOfOrders * order);
+  CHECK(found.word == LockstepWord::defect);
+}
+
+TEST_CASE("a flip in one batch is left open beside batches in which terms may cancel, and no defect is", "[lockstep]") {
+  const double order = order_error_rel(1000);
+  const auto judged = [&](double usual) {
+    Runs runs;
+    for (std::size_t batch = 0; batch < 32; ++batch) {
+      add_five(runs, batch, "gradient/w", 5 * (batch == 7 ? 1e-2 : usual), 5 * order / 8);
+    }
+    runs.batches()[7].flips = "1 element of `relu1` is";
+    LockstepOptions options;
+    options.legitimate_ratio = kLegitimateRatioOfOrders;
+    options.summed_terms = {{"gradient/w", 1000}};
+    return runs.judge(options);
+  };
+  CHECK(judged(order / 8).sentence.ends_with("the 31 other batches are rounding"));
+  CHECK(judged(2 * order).word == LockstepWord::undecided);
+  CHECK(judged(2 * order).sentence.ends_with("the 31 other batches show no defect"));
+  CHECK(judged(6 * order).word == LockstepWord::defect);
 }
 
 TEST_CASE("what pooling shows of terms that may cancel is left open", "[lockstep]") {
