@@ -62,7 +62,7 @@ std::string missing_text(const std::string& verb, const std::vector<const CLI::O
 
 // CLI11 says `--states: Value x not in range 0.000000 to 17976931...`, with all 309 digits of the largest number.
 std::string value_text(const CLI::App& app, const std::string& said) {
-  static const std::regex kRange("(-[^:]*): Value (.*) not in range (.*) to (.*)");
+  static const std::regex kRange(R"((-[^:]*): Value (.*) not in range \[?(\S+) (?:to|-) ([^\]]+)\]?)");
   static const std::regex kConversion("Could not convert: (-[^ ]*) = (.*)");
   static const std::regex kMissing("(-[^:]*): 1 required .* missing");
   std::smatch match;

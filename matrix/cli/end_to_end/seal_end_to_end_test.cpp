@@ -60,5 +60,20 @@ TEST_CASE("a bound that was loosened in plan.json after the run is refused, with
   }
 }
 
+TEST_CASE("no page of a run is left whose journal lost its beginning", "[e2e]") {
+  const Workplace place;
+  REQUIRE(call(place.run_command("smoke", "ok")).exit_code == 0);
+  const fs::path journal = place.run_folder() / "journal.jsonl";
+  const std::string text = read_file(journal);
+  std::ofstream(journal) << text.substr(text.find('\n') + 1);
+  const fs::path page = place.run_folder() / "report" / "report.html";
+  fs::create_directories(page.parent_path());
+  for (const char* option : {"--quiet", "--rejudge"}) {
+    std::ofstream(page) << "PASSED";
+    CHECK(call({kBinary, "--store", place / "store", "report", place.run_folder().string(), option}).exit_code == 5);
+    CHECK_FALSE(fs::exists(page));
+  }
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -219,7 +219,7 @@ Entries run_entries(const Project& project) {
                         {"folder", run.folder},
                         {"matrix", run.matrix},
                         {"started_utc", run.started_utc},
-                        {"exit_code", run.exit_code},
+                        {"exit_code", word == run.verdict ? run.exit_code : IndexedRun().exit_code},
                         {"cells", run.cells}}});
   }
   return entries;

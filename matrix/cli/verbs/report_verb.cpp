@@ -53,13 +53,13 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     context.terminal.error(passed_over(project.store(), options->run));
     require_not_held(folder, folder.filename().string());  // its verdict is the running process's to write
     for (const std::filesystem::path& written : {folder, folder / "report"}) remove_abandoned_files(written);
-    // One that changed vouches for nothing, and stays beside that which takes its place.
-    if (options->rejudge && !broken_verdict(folder).empty()) {
-      std::filesystem::rename(folder / "verdict.json", folder / "verdict.json.changed");
-    }
     ExitCode judged = ExitCode::passed;  // only to write reports says nothing of the run
     bool is_indexed = true;
     try {
+      // One that changed vouches for nothing, and stays beside that which takes its place.
+      if (options->rejudge && !broken_verdict(folder).empty()) {
+        std::filesystem::rename(folder / "verdict.json", folder / "verdict.json.changed");
+      }
       if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
         const RunVerdict verdict = judge(load_run(folder.string()));
         write_verdict_files(folder, verdict);
