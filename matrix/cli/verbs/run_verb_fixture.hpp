@@ -48,4 +48,13 @@ class RunPlace : public SmallProject {
   nlohmann::json file(const std::string& name) const { return nlohmann::json::parse(read_file(run_folder() / name)); }
 };
 
+// A `python3` that has every module and writes this, for the time of a test.
+struct FakePython {
+  FakePython(const SmallProject& project, const std::string& body)
+      : setting("REPROBENCH_PYTHON",
+                written_file(project / "bin/python3", "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\n" + body, true).string()) {
+  }
+  TemporaryVariable setting;
+};
+
 }  // namespace reprobench
